@@ -1,0 +1,1 @@
+"""What the runtime needs of the world: one protocol per file, no technology."""
