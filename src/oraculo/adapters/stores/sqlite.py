@@ -1,0 +1,237 @@
+"""SQLite store: WAL, synchronous=FULL, one writer thread, group commit.
+
+Speed comes from shape. A batch is a handful of statements, whatever its size: the rows travel as one JSON text and
+`json_each` unpacks them inside SQLite, so the interpreter lock is released for the whole statement and the commit runs
+beside the event loop instead of in its way. Reads use connections of their own and never wait for the writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import apsw
+
+from oraculo.adapters.stores import sqlite_read as read
+from oraculo.adapters.stores import sqlite_write as write
+from oraculo.adapters.stores.sqlite_schema import migrate
+from oraculo.errors import StoreUnavailableError
+from oraculo.ports.store import Batch, DeadLetter, Key, Live, Query, Recorded, Summary
+
+T = TypeVar("T")
+
+READERS = 2
+
+
+class SqliteStore:
+    """`SqliteStore("oraculo.db")`; `:memory:` lives as long as the object. `threads=False` runs everything in the
+    caller's thread, which is what a deterministic simulation wants."""
+
+    def __init__(self, path: str, *, threads: bool = True) -> None:
+        self.path = path
+        self._threads = threads
+        self._writer: apsw.Connection | None = None
+        self._jobs: queue.SimpleQueue[tuple[Callable[[Any], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._local = threading.local()
+        self._reader_connections: list[apsw.Connection] = []
+
+    async def open(self) -> Self:
+        if not self._threads:
+            self._writer = self._connect()
+            return self
+        loop = asyncio.get_running_loop()
+        opened: asyncio.Future[None] = loop.create_future()
+        self._thread = threading.Thread(target=self._write_loop, args=(loop, opened), name="sqlite-writer", daemon=True)
+        self._thread.start()
+        await opened
+        if self.path != ":memory:":
+            self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
+        return self
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._thread is not None:
+            self._jobs.put(None)
+            await asyncio.to_thread(self._thread.join)
+            self._thread = None
+        elif self._writer is not None:
+            self._writer.close()
+        self._writer = None
+        if self._readers is not None:
+            await asyncio.to_thread(self._readers.shutdown)
+            self._readers = None
+        for connection in self._reader_connections:
+            connection.close()
+        self._reader_connections.clear()
+
+    # -- connections -------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> apsw.Connection:
+        try:
+            if self.path != ":memory:":
+                Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+            connection = apsw.Connection(self.path)
+            connection.set_busy_timeout(5000)
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=4000"):
+                connection.execute(f"PRAGMA {pragma}").fetchall()
+            connection.execute("PRAGMA cache_size=-65536").fetchall()
+            migrate(connection)
+        except (apsw.Error, OSError) as error:
+            raise StoreUnavailableError(f"cannot open the database {self.path!r}: {error}") from error
+        return connection
+
+    def _reader(self) -> apsw.Connection:
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READONLY)
+            connection.set_busy_timeout(5000)
+            connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
+            self._local.connection = connection
+            self._reader_connections.append(connection)
+        return connection
+
+    def _write_loop(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
+        try:
+            connection = self._connect()
+        except BaseException as error:
+            loop.call_soon_threadsafe(_fail, opened, error)
+            return
+        loop.call_soon_threadsafe(_finish, opened, None)
+        while (job := self._jobs.get()) is not None:
+            work, future = job
+            try:
+                result = work(connection)
+            except BaseException as error:
+                loop.call_soon_threadsafe(_fail, future, _translated(error))
+            else:
+                loop.call_soon_threadsafe(_finish, future, result)
+        connection.close()
+
+    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
+        if not self._threads:
+            return self._inline(work)
+        if self._thread is None:
+            raise StoreUnavailableError("the store is closed")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._jobs.put((work, future))
+        return await future
+
+    async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
+        if self._readers is None:
+            return await self._write(work)
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
+        except apsw.Error as error:
+            raise _translated(error) from error
+
+    def _inline(self, work: Callable[[apsw.Connection], T]) -> T:
+        if self._writer is None:
+            raise StoreUnavailableError("the store is closed")
+        try:
+            return work(self._writer)
+        except apsw.Error as error:
+            raise _translated(error) from error
+
+    # -- the port ----------------------------------------------------------------------------------------------------
+
+    async def append(self, batch: Batch) -> None:
+        statements = write.statements(batch)
+        await self._write(lambda c: write.apply(c, statements))
+
+    async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
+        return await self._read(lambda c: read.locate(c, correlation_ids))
+
+    async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
+        return await self._read(lambda c: read.load(c, runs))
+
+    async def live(self) -> list[Live]:
+        return await self._read(read.live)
+
+    async def last_instant(self) -> datetime | None:
+        return await self._read(read.last_instant)
+
+    async def summary(self, correlation_id: str) -> Summary | None:
+        return await self._read(lambda c: read.summary(c, correlation_id))
+
+    async def find(self, query: Query) -> list[Summary]:
+        return await self._read(lambda c: read.find(c, query))
+
+    async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
+        return await self._read(lambda c: read.events(c, run, after, limit))
+
+    async def tail(self, after: int, limit: int) -> list[Recorded]:
+        return await self._read(lambda c: read.tail(c, after, limit))
+
+    async def result(self, run: int) -> bytes | None:
+        return await self._read(lambda c: read.result(c, run))
+
+    async def key(self, key: str) -> Key | None:
+        return await self._read(lambda c: read.key(c, key))
+
+    async def count_by_status(self) -> dict[str, int]:
+        return await self._read(read.count_by_status)
+
+    async def counts(self) -> dict[tuple[str, str], int]:
+        return await self._read(read.counts)
+
+    async def dead_letters(
+        self, *, before: int | None = None, limit: int = 50, queue: str | None = None, reason: str | None = None
+    ) -> list[DeadLetter]:
+        return await self._read(lambda c: read.dead_letters(c, before, limit, queue, reason))
+
+    async def dead_letter(self, id: int) -> DeadLetter | None:
+        return await self._read(lambda c: read.dead_letter(c, id))
+
+    async def dead_letter_groups(self) -> list[tuple[str, str, int]]:
+        return await self._read(read.dead_letter_groups)
+
+    async def remove_dead_letters(self, ids: Sequence[int], outcome: str) -> int:
+        return await self._write(lambda c: write.remove_dead_letters(c, ids, outcome))
+
+    async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None:
+        await self._write(lambda c: write.put_task_type(c, tipo, body, at))
+
+    async def task_types(self) -> dict[str, bytes]:
+        return await self._read(read.task_types)
+
+    async def remove_task_type(self, tipo: str) -> bool:
+        return await self._write(lambda c: write.remove_task_type(c, tipo))
+
+    async def prune(self, before: datetime, limit: int) -> int:
+        return await self._write(lambda c: write.prune(c, before, limit))
+
+    async def durability(self) -> str:
+        if self.path == ":memory:":
+            return "best-effort"
+        level = await self._write(lambda c: int(read.fetch(c, "PRAGMA synchronous")[0][0]))
+        return "power-safe" if level >= 2 else "crash-safe"
+
+
+def _finish(future: asyncio.Future[T], result: T) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _translated(error: BaseException) -> BaseException:
+    if isinstance(error, apsw.Error):
+        return StoreUnavailableError(f"the database refused: {error}")
+    return error

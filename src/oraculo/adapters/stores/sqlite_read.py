@@ -1,0 +1,167 @@
+"""What is read from SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import apsw
+import orjson
+
+from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
+from oraculo.core.vocabulary import Status
+from oraculo.ports.store import DeadLetter, Key, Live, Query, Recorded, Summary
+from oraculo.wire import records
+
+_SUMMARY = """
+SELECT runs.run, correlation_id, status, tipo, created_at, closed_at, total, open, failed, fingerprint, version
+FROM runs"""
+_STEP = "SELECT run, first, at, format, events, position FROM journal"
+_DEAD = "SELECT id, queue, reason, detail, correlation_id, headers, body, at FROM dead_letters"
+
+
+def fetch(connection: apsw.Connection, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    """All rows; SQLite's columns have no static type."""
+    return connection.execute(sql, tuple(values)).fetchall()
+
+
+def _list(values: Iterable[object]) -> str:
+    return orjson.dumps(list(values)).decode()
+
+
+def locate(connection: apsw.Connection, correlation_ids: Sequence[str]) -> dict[str, int]:
+    sql = "SELECT correlation_id, run FROM runs WHERE correlation_id IN (SELECT value FROM json_each(?))"
+    return dict(fetch(connection, sql, (_list(correlation_ids),)))
+
+
+def _step(row: tuple[Any, ...]) -> Recorded:
+    run, first, at, format, events, position = row
+    return Recorded(run, first, from_micros(at), records.decode(events, format), position)
+
+
+def load(connection: apsw.Connection, runs: Sequence[int]) -> dict[int, list[Recorded]]:
+    loaded: dict[int, list[Recorded]] = {}
+    sql = f"{_STEP} WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run, first"
+    for row in fetch(connection, sql, (_list(runs),)):
+        loaded.setdefault(row[0], []).append(_step(row))
+    return loaded
+
+
+def live(connection: apsw.Connection) -> list[Live]:
+    rows = fetch(
+        connection,
+        "SELECT run, correlation_id, wake_at, owes, closed_at IS NULL FROM runs"
+        " WHERE closed_at IS NULL OR owes > 0 OR wake_at IS NOT NULL ORDER BY run",
+    )
+    return [Live(run, name, from_micros_or_none(wake), owes, bool(is_open)) for run, name, wake, owes, is_open in rows]
+
+
+def last_instant(connection: apsw.Connection) -> datetime | None:
+    row = fetch(connection, "SELECT at FROM journal ORDER BY position DESC LIMIT 1")
+    return from_micros(row[0][0]) if row else None
+
+
+def _summary(row: tuple[Any, ...]) -> Summary:
+    run, name, status, tipo, created, closed, total, open, failed, fingerprint, version = row
+    return Summary(
+        run, name, Status(status), tipo, from_micros(created), from_micros_or_none(closed), total, open, failed,
+        fingerprint, version,
+    )  # fmt: skip
+
+
+def summary(connection: apsw.Connection, correlation_id: str) -> Summary | None:
+    rows = fetch(connection, f"{_SUMMARY} WHERE correlation_id = ?", (correlation_id,))
+    return _summary(rows[0]) if rows else None
+
+
+def find(connection: apsw.Connection, query: Query) -> list[Summary]:
+    source = _SUMMARY
+    where: list[str] = []
+    values: list[object] = []
+    if query.destino is not None:
+        source += " JOIN run_destinos AS d ON d.run = runs.run"
+        where.append("d.destino = ?")
+        values.append(query.destino)
+    order = "d.run" if query.destino is not None else "runs.run"
+    if query.before_run is not None:
+        where.append(f"{order} < ?")
+        values.append(query.before_run)
+    if query.since is not None:
+        where.append(f"{order} >= ?")
+        values.append((to_micros(query.since) // 1000) << 20)
+        where.append("created_at >= ?")
+        values.append(to_micros(query.since))
+    if query.status:
+        where.append(f"status IN ({', '.join('?' * len(query.status))})")
+        values += [status.value for status in query.status]
+    if query.text:
+        where.append("correlation_id >= ? AND correlation_id < ?")
+        values += [query.text, query.text + "\U0010ffff"]
+    sql = source + (" WHERE " + " AND ".join(where) if where else "") + f" ORDER BY {order} DESC LIMIT ?"
+    return [_summary(row) for row in fetch(connection, sql, (*values, query.limit))]
+
+
+def events(connection: apsw.Connection, run: int, after: int, limit: int) -> list[Recorded]:
+    """The step that holds event `after`+1 begins at or before it."""
+    start = "SELECT max(first) FROM journal WHERE run = ?1 AND first <= ?2"
+    sql = f"{_STEP} WHERE run = ?1 AND first >= ifnull(({start}), 0) ORDER BY first LIMIT ?3"
+    return [_step(row) for row in fetch(connection, sql, (run, after + 1, limit))]
+
+
+def tail(connection: apsw.Connection, after: int, limit: int) -> list[Recorded]:
+    sql = f"{_STEP} WHERE position > ? ORDER BY position LIMIT ?"
+    return [_step(row) for row in fetch(connection, sql, (after, limit))]
+
+
+def result(connection: apsw.Connection, run: int) -> bytes | None:
+    rows = fetch(connection, "SELECT body FROM results WHERE run = ?", (run,))
+    return rows[0][0].encode() if rows else None
+
+
+def key(connection: apsw.Connection, key: str) -> Key | None:
+    rows = fetch(connection, "SELECT key, fingerprint, run FROM idempotency_keys WHERE key = ?", (key,))
+    return Key(*rows[0]) if rows else None
+
+
+def count_by_status(connection: apsw.Connection) -> dict[str, int]:
+    return dict(fetch(connection, "SELECT status, count(*) FROM runs GROUP BY status"))
+
+
+def counts(connection: apsw.Connection) -> dict[tuple[str, str], int]:
+    return {
+        (queue, verdict): n for queue, verdict, n in fetch(connection, "SELECT queue, verdict, count FROM counters")
+    }
+
+
+def _dead(row: tuple[Any, ...]) -> DeadLetter:
+    id, queue, reason, detail, correlation_id, headers, body, at = row
+    return DeadLetter(queue, reason, detail, body, correlation_id, orjson.loads(headers), id, from_micros(at))
+
+
+def dead_letters(
+    connection: apsw.Connection, before: int | None, limit: int, queue: str | None, reason: str | None
+) -> list[DeadLetter]:
+    where: list[str] = ["true"]
+    values: list[object] = []
+    for column, value in (("id < ?", before), ("queue = ?", queue), ("reason = ?", reason)):
+        if value is not None:
+            where.append(column)
+            values.append(value)
+    sql = f"{_DEAD} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?"
+    return [_dead(row) for row in fetch(connection, sql, (*values, limit))]
+
+
+def dead_letter(connection: apsw.Connection, id: int) -> DeadLetter | None:
+    rows = fetch(connection, f"{_DEAD} WHERE id = ?", (id,))
+    return _dead(rows[0]) if rows else None
+
+
+def dead_letter_groups(connection: apsw.Connection) -> list[tuple[str, str, int]]:
+    sql = "SELECT queue, reason, count(*) FROM dead_letters GROUP BY queue, reason ORDER BY 3 DESC, 1, 2"
+    return [(queue, reason, count) for queue, reason, count in fetch(connection, sql)]
+
+
+def task_types(connection: apsw.Connection) -> dict[str, bytes]:
+    rows = fetch(connection, "SELECT tipo, body FROM task_types ORDER BY tipo")
+    return {tipo: body.encode() for tipo, body in rows}

@@ -1,0 +1,176 @@
+"""What is written to SQLite, and how: one JSON text per table and batch.
+
+`statements` runs in the event loop and takes a picture of the states as they are after their steps; `apply` runs in the
+writer thread and touches nothing but the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import apsw
+import orjson
+
+from oraculo.adapters.stores.instants import to_micros
+from oraculo.core.events import OrchestrationStarted
+from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Status
+from oraculo.errors import StoreUnavailableError
+from oraculo.ports.store import Batch
+from oraculo.wire import records
+
+_JOURNAL = """
+INSERT INTO journal (run, first, at, events)
+SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
+_NEW_RUNS = """
+INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed,
+                  correlation_id, fingerprint, tipo, created_at, total)
+SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
+       value->>9, value->>10, value->>11, value->>12, value->>13 FROM json_each(?)"""
+_DESTINOS = "INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?)"
+# The version that the step was decided on is part of the condition: whoever lost a race changes nothing.
+_RUNS = """
+UPDATE runs SET status = j.value->>1, version = j.value->>2, closed_at = j.value->>3, wake_at = j.value->>4,
+                owes = j.value->>5, open = j.value->>6, failed = j.value->>7
+FROM json_each(?) AS j WHERE runs.run = j.value->>0 AND runs.version = j.value->>8"""
+_RESULTS = "INSERT INTO results (run, body) SELECT value->>0, value->>1 FROM json_each(?)"
+_KEYS = """
+INSERT INTO idempotency_keys (key, fingerprint, run, at)
+SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
+_COUNTS = """
+INSERT INTO counters (queue, verdict, count) SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true
+ON CONFLICT (queue, verdict) DO UPDATE SET count = count + excluded.count"""
+_DEAD = """
+INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)"""
+
+_FAILED = (Status.ERRO, Status.TIMEOUT)
+
+Statement = tuple[str, str, int | None]  # SQL, rows as JSON, how many rows it must change
+
+
+class Statements:
+    __slots__ = ("dead", "rows")
+
+    def __init__(self, rows: list[Statement], dead: list[tuple[object, ...]]) -> None:
+        self.rows = rows
+        self.dead = dead
+
+
+def statements(batch: Batch) -> Statements:
+    journal: list[list[object]] = []
+    new: list[list[object]] = []
+    changed: list[list[object]] = []
+    destinos: list[list[object]] = []
+    latest: dict[int, tuple[Orchestration, int]] = {}
+    born: set[int] = set()
+    for step in batch.steps:
+        state = step.state
+        journal.append([state.run, step.first, to_micros(step.at), records.encode(step.events).decode()])
+        if state.run not in latest:
+            latest[state.run] = (state, step.first - 1)
+            if isinstance(step.events[0], OrchestrationStarted):
+                born.add(state.run)
+    for run, (state, expected) in latest.items():
+        row = _run_row(state, expected)
+        if run in born:
+            plan = state.plan
+            row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at), len(plan.tasks)]
+            new.append(row)
+            destinos.extend([queue, run] for queue in {task.queue for task in plan.tasks})
+        else:
+            changed.append(row)
+    at = to_micros(batch.at)
+    tables: list[tuple[str, list[list[object]], bool]] = [
+        (_NEW_RUNS, new, True),
+        (_DESTINOS, destinos, False),
+        (_RUNS, changed, True),
+        (_JOURNAL, journal, True),
+        (_RESULTS, [[run, body.decode()] for run, body in batch.results.items()], True),
+        (_KEYS, [[key.key, key.fingerprint, key.run, at] for key in batch.keys], True),
+        (_COUNTS, [[queue, verdict, count] for (queue, verdict), count in batch.counts.items()], False),
+    ]
+    rows: list[Statement] = [
+        (sql, orjson.dumps(table).decode(), len(table) if exact else None) for sql, table, exact in tables if table
+    ]
+    dead: list[tuple[object, ...]] = [
+        (d.queue, d.reason, d.detail, d.correlation_id, orjson.dumps(d.headers).decode(), d.body, at)
+        for d in batch.dead
+    ]
+    return Statements(rows, dead)
+
+
+def _run_row(state: Orchestration, expected: int) -> list[object]:
+    wake_at = state.wake_at()
+    failed = 0 if state.closed_at is None else sum(1 for ticket in state.tickets if ticket.status in _FAILED)
+    return [
+        state.run,
+        state.status.value,
+        state.version,
+        None if state.closed_at is None else to_micros(state.closed_at),
+        None if wake_at is None else to_micros(wake_at),
+        state.owes,
+        state.open,
+        failed,
+        expected,
+    ]
+
+
+def apply(connection: apsw.Connection, what: Statements) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for sql, rows, expected in what.rows:
+            connection.execute(sql, (rows,))
+            if expected is not None and connection.changes() != expected:
+                raise StoreUnavailableError(
+                    f"{connection.changes()} of {expected} rows were written: another process changed an orchestration"
+                )
+        for row in what.dead:
+            connection.execute(_DEAD, row)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def remove_dead_letters(connection: apsw.Connection, ids: Sequence[int], outcome: str) -> int:
+    with connection:
+        gone = connection.execute(
+            "DELETE FROM dead_letters WHERE id IN (SELECT value FROM json_each(?)) RETURNING queue",
+            (orjson.dumps(list(ids)).decode(),),
+        ).fetchall()
+        for (queue,) in gone:
+            connection.execute(
+                "INSERT INTO counters VALUES (?, ?, 1) ON CONFLICT (queue, verdict) DO UPDATE SET count = count + 1",
+                (queue, outcome),
+            )
+    return len(gone)
+
+
+def put_task_type(connection: apsw.Connection, tipo: str, body: bytes, at: datetime) -> None:
+    with connection:
+        connection.execute(
+            "INSERT INTO task_types VALUES (?, ?, ?)"
+            " ON CONFLICT (tipo) DO UPDATE SET body = excluded.body, at = excluded.at",
+            (tipo, body.decode(), to_micros(at)),
+        )
+
+
+def remove_task_type(connection: apsw.Connection, tipo: str) -> bool:
+    with connection:
+        connection.execute("DELETE FROM task_types WHERE tipo = ?", (tipo,))
+    return connection.changes() == 1
+
+
+def prune(connection: apsw.Connection, before: datetime, limit: int) -> int:
+    with connection:
+        runs = connection.execute(
+            "SELECT run FROM runs WHERE closed_at < ? AND owes = 0 AND wake_at IS NULL ORDER BY closed_at LIMIT ?",
+            (to_micros(before), limit),
+        ).fetchall()
+        chosen = (orjson.dumps([run for (run,) in runs]).decode(),)
+        for table in ("journal", "results", "run_destinos", "runs"):
+            connection.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", chosen)
+        connection.execute("DELETE FROM idempotency_keys WHERE at < ?", (to_micros(before),))
+    return len(runs)

@@ -1,0 +1,66 @@
+"""`step`: the only way in. One command in, what became true and what the world is owed out."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+
+from oraculo.core.advance import advance
+from oraculo.core.commands import Command, Start
+from oraculo.core.decide import decide
+from oraculo.core.effects import Effect, Notify, Publish
+from oraculo.core.events import Event, NoticeSent, OrchestrationStarted, TicketsDispatched
+from oraculo.core.state import Orchestration, begin, evolve
+from oraculo.core.vocabulary import Verdict
+
+
+@dataclass(slots=True)
+class Step:
+    """`state` is the state that was given, changed in place; `first` is the number of the first event."""
+
+    cause: Command
+    at: datetime
+    verdict: Verdict
+    first: int
+    events: list[Event]
+    state: Orchestration
+    effects: list[Effect]
+
+
+def step(state: Orchestration | None, command: Command, now: datetime) -> Step:
+    """What `command` makes of `state` at `now`. A state that does not exist yet takes Start, and nothing else."""
+    if state is None:
+        if not isinstance(command, Start):
+            raise ValueError(f"{type(command).__name__} for an orchestration that does not exist")
+        started = OrchestrationStarted(
+            command.run, command.correlation_id, command.plan, now + command.plan.timeout, command.fingerprint
+        )
+        state = begin(started, now)
+        first, verdict = 1, Verdict.APPLIED
+        events: list[Event] = [started]
+    else:
+        first = state.version + 1
+        events, verdict = decide(state, command, now)
+        for event in events:
+            evolve(state, event, now)
+    todo = deque(events)
+    while todo:
+        for event in advance(state, todo.popleft(), now):
+            evolve(state, event, now)
+            events.append(event)
+            todo.append(event)
+    return Step(command, now, verdict, first, events, state, react(events, state))
+
+
+def react(events: list[Event], state: Orchestration) -> list[Effect]:
+    """Events → effects. A message that the same step made unnecessary is not owed."""
+    effects: list[Effect] = []
+    for event in events:
+        if isinstance(event, TicketsDispatched):
+            tickets = [(p, event.attempt) for p in event.tickets if p in state.owed]
+            if tickets:
+                effects.append(Publish(tickets))
+        elif isinstance(event, NoticeSent):
+            effects.append(Notify(event.notice, event.attempt))
+    return effects

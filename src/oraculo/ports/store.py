@@ -1,0 +1,169 @@
+"""Port: the only truth. Journal, catalogue, results, dead letters, task types and idempotency keys in one database.
+
+One `append` is one transaction: the events of many steps, what the catalogue shows of them, the answers that were
+refused, the keys that were used and the counters that must add up. There is no outbox table and no timer table: the
+journal says what is owed (`owes`) and when to look again (`wake_at`), so a crash finds both again (docs/adr/0003).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from oraculo.core.events import Event
+from oraculo.core.step import Step
+from oraculo.core.vocabulary import Status
+
+
+@dataclass(slots=True)
+class DeadLetter:
+    """A message that could not be handled: its bytes, why, and where it came from."""
+
+    queue: str
+    reason: str
+    detail: str
+    body: bytes
+    correlation_id: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    id: int = 0
+    at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Key:
+    """An Idempotency-Key that was used for an orchestration."""
+
+    key: str
+    fingerprint: str
+    run: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one transaction writes."""
+
+    at: datetime
+    steps: list[Step] = field(default_factory=list)
+    results: dict[int, bytes] = field(default_factory=dict)  # run → final aggregate
+    dead: list[DeadLetter] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # (queue, verdict)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps or self.dead or self.keys or self.counts)
+
+
+@dataclass(slots=True)
+class Recorded:
+    """One step as the journal has it; `first` is the number of its first event."""
+
+    run: int
+    first: int
+    at: datetime
+    events: list[Event]
+    position: int = 0
+
+
+@dataclass(slots=True)
+class Live:
+    """An orchestration that is not finished with the world."""
+
+    run: int
+    correlation_id: str
+    wake_at: datetime | None
+    owes: int
+    open: bool
+
+
+@dataclass(slots=True)
+class Summary:
+    run: int
+    correlation_id: str
+    status: Status
+    tipo: str | None
+    created_at: datetime
+    closed_at: datetime | None
+    total: int
+    open: int
+    failed: int
+    fingerprint: str
+    version: int
+
+
+@dataclass(slots=True)
+class Query:
+    status: Sequence[Status] = ()
+    destino: str | None = None  # queue
+    since: datetime | None = None
+    text: str | None = None  # the beginning of a correlation_id
+    before_run: int | None = None  # cursor
+    limit: int = 50
+
+
+class Store(Protocol):
+    async def append(self, batch: Batch) -> None:
+        """All of it or nothing. StoreUnavailableError when it is not known to be durable."""
+        ...
+
+    async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
+        """correlation_id → run, for those that exist."""
+        ...
+
+    async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]: ...
+
+    async def live(self) -> list[Live]: ...
+
+    async def last_instant(self) -> datetime | None:
+        """The instant of the newest record; the clock never starts before it."""
+        ...
+
+    async def summary(self, correlation_id: str) -> Summary | None: ...
+
+    async def find(self, query: Query) -> list[Summary]: ...
+
+    async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
+        """Steps that hold events numbered above `after`, oldest first."""
+        ...
+
+    async def tail(self, after: int, limit: int) -> list[Recorded]:
+        """The whole journal in commit order, from a position on, without gaps."""
+        ...
+
+    async def result(self, run: int) -> bytes | None: ...
+
+    async def key(self, key: str) -> Key | None: ...
+
+    async def count_by_status(self) -> dict[str, int]: ...
+
+    async def counts(self) -> dict[tuple[str, str], int]:
+        """(queue, verdict) → how many messages, since the database exists."""
+        ...
+
+    async def dead_letters(
+        self, *, before: int | None = None, limit: int = 50, queue: str | None = None, reason: str | None = None
+    ) -> list[DeadLetter]: ...
+
+    async def dead_letter(self, id: int) -> DeadLetter | None: ...
+
+    async def dead_letter_groups(self) -> list[tuple[str, str, int]]:
+        """(queue, reason, how many)."""
+        ...
+
+    async def remove_dead_letters(self, ids: Sequence[int], outcome: str) -> int: ...
+
+    async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None: ...
+
+    async def task_types(self) -> dict[str, bytes]: ...
+
+    async def remove_task_type(self, tipo: str) -> bool: ...
+
+    async def prune(self, before: datetime, limit: int) -> int:
+        """Forget up to `limit` orchestrations that ended before; how many were forgotten."""
+        ...
+
+    async def durability(self) -> str: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,124 @@
+"""The envelope: four required fields, a few optional ones, everything else kept and ignored.
+
+`parse` is the only way in for bytes from the outside. `schemas/mensagem_schema.json` says the same in JSON Schema, and
+a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from oraculo.core.vocabulary import TipoEvento
+from oraculo.errors import WireError
+from oraculo.wire import strict_json
+
+MAX_ID = 128
+_ISO_8601 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_EVENTS = {event.value: event for event in TipoEvento}
+_OPTIONAL_TEXT = ("message_id", "ticket_id", "prazo", "fila_resposta", "traceparent", "token")
+REQUIRED = ("correlation_id", "tipo_evento", "payload", "timestamp")
+
+
+@dataclass(slots=True)
+class Mensagem:
+    correlation_id: str
+    tipo_evento: TipoEvento
+    payload: dict[str, Any]
+    timestamp: str
+    message_id: str | None = None
+    ticket_id: str | None = None
+    tentativa: int | None = None
+    prazo: str | None = None
+    fila_resposta: str | None = None
+    traceparent: str | None = None
+    token: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def parse(raw: bytes, *, max_bytes: int = strict_json.MAX_BYTES) -> Mensagem:
+    """Bytes → message, or WireError whose code is the reason for the dead letter."""
+    return from_value(strict_json.loads(raw, max_bytes=max_bytes))
+
+
+def from_value(value: Any) -> Mensagem:
+    if not isinstance(value, dict):
+        raise WireError("not_an_object", f"a message is a JSON object, not {_name(value)}")
+    missing = [name for name in REQUIRED if name not in value]
+    if missing:
+        raise WireError(
+            "missing_field", f"missing: {', '.join(missing)}", [_where(name, "required") for name in missing]
+        )
+    correlation_id = value["correlation_id"]
+    if not isinstance(correlation_id, str) or not 1 <= len(correlation_id) <= MAX_ID:
+        raise _invalid("correlation_id", correlation_id, f"a string of 1 to {MAX_ID} characters")
+    event = _EVENTS.get(value["tipo_evento"]) if isinstance(value["tipo_evento"], str) else None
+    if event is None:
+        allowed = ", ".join(_EVENTS)
+        raise WireError(
+            "unknown_event",
+            f"tipo_evento {_show(value['tipo_evento'])}; allowed: {allowed}",
+            [_where("tipo_evento", f"allowed: {allowed}")],
+        )
+    payload = value["payload"]
+    if not isinstance(payload, dict):
+        raise _invalid("payload", payload, "an object")
+    check_timestamp("timestamp", value["timestamp"])
+    message = Mensagem(correlation_id, event, payload, value["timestamp"])
+    if len(value) > 4:
+        _optional(message, value)
+    return message
+
+
+def _optional(message: Mensagem, value: dict[str, Any]) -> None:
+    for name, item in value.items():
+        if name in REQUIRED or item is None:
+            continue
+        if name in _OPTIONAL_TEXT:
+            if not isinstance(item, str):
+                raise _invalid(name, item, "a string")
+            if name == "prazo":
+                check_timestamp(name, item)
+            setattr(message, name, item)
+        elif name == "tentativa":
+            message.tentativa = check_attempt(name, item)
+        else:
+            message.extra[name] = item
+
+
+def check_attempt(name: str, item: Any) -> int:
+    if isinstance(item, bool) or not isinstance(item, int) or not 1 <= item <= 2**31:
+        raise _invalid(name, item, "an integer from 1")
+    return item
+
+
+def check_timestamp(name: str, item: Any) -> None:
+    if isinstance(item, str) and _ISO_8601.fullmatch(item):
+        try:
+            datetime.fromisoformat(item)
+            return
+        except ValueError:
+            pass
+    raise _invalid(name, item, "ISO 8601 with a zone, like 2025-10-14T12:00:00Z")
+
+
+def _invalid(name: str, item: Any, allowed: str) -> WireError:
+    return WireError(
+        "invalid_field", f"{name} is {_show(item)}; allowed: {allowed}", [_where(name, f"allowed: {allowed}")]
+    )
+
+
+def _where(name: str, what: str) -> dict[str, str]:
+    return {"campo": name, "mensagem": what}
+
+
+def _name(value: Any) -> str:
+    names = {list: "an array", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return names.get(type(value), "null")
+
+
+def _show(item: Any) -> str:
+    text = strict_json.dumps(item).decode("utf-8", "replace")
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,108 @@
+"""One payload per event type: the orders we write and the answers we read."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from oraculo.core.commands import RecordResult
+from oraculo.core.consolidation import collected
+from oraculo.core.state import Orchestration
+from oraculo.core.ticket_id import ticket_id
+from oraculo.core.vocabulary import Kind, TipoEvento
+from oraculo.errors import WireError
+from oraculo.wire import names, strict_json
+from oraculo.wire.mensagem import Mensagem, check_attempt
+
+_NAME_KEY = {Kind.COLETA: "fonte", Kind.EXECUCAO: "executador"}
+_ECHO = ("ticket_id", "tentativa")
+
+
+def orders(state: Orchestration, tickets: Iterable[tuple[int, int]], now: datetime) -> Iterable[tuple[str, str, bytes]]:
+    """(queue, message_id, body) of each (position, attempt). What is collected is written once, however many get it."""
+    given: dict[int | None, bytes] = {}
+    for position, attempt in tickets:
+        task = state.plan.tasks[position]
+        identity = ticket_id(state.run, position)
+        message_id = f"{identity}.{attempt}"
+        payload: dict[str, Any] = {_NAME_KEY[task.kind]: task.name, "parametros": task.parametros}
+        if task.kind is Kind.EXECUCAO:
+            if task.after not in given:
+                given[task.after] = strict_json.dumps(collected(state, position))
+            payload["dados"] = given[task.after]
+        body = strict_json.dumps(
+            {
+                "correlation_id": state.correlation_id,
+                "tipo_evento": task.kind.order,
+                "payload": payload,
+                "timestamp": now,
+                "message_id": message_id,
+                "ticket_id": identity,
+                "tentativa": attempt,
+                "prazo": min(now + task.timeout, state.deadline),
+                "fila_resposta": names.RESULTS,
+            }
+        )
+        yield task.queue, message_id, body
+
+
+def answer(message: Mensagem, raw: bytes) -> RecordResult:
+    """A result message → the command. Refuses what is not a result, or what says nothing usable."""
+    if message.tipo_evento is TipoEvento.RESULTADO_COLETA:
+        kind = Kind.COLETA
+    elif message.tipo_evento is TipoEvento.RESULTADO_EXECUCAO:
+        kind = Kind.EXECUCAO
+    else:
+        raise WireError(
+            "unexpected_event",
+            f"{message.tipo_evento.value} is not a result; allowed here: resultado_coleta, resultado_execucao",
+        )
+    payload = message.payload
+    ticket, attempt = message.ticket_id, message.tentativa
+    if ticket is None and payload.get("ticket_id") is not None:
+        ticket = payload["ticket_id"]
+        if not isinstance(ticket, str):
+            raise WireError("invalid_field", "payload.ticket_id is not a string")
+    if attempt is None and payload.get("tentativa") is not None:
+        attempt = check_attempt("payload.tentativa", payload["tentativa"])
+    name = payload.get(_NAME_KEY[kind])
+    if name is not None and not isinstance(name, str):
+        raise WireError("invalid_field", f"payload.{_NAME_KEY[kind]} is not a string")
+    status = payload.get("status")
+    erros = _errors(payload.get("erros"))
+    failed = status == "erro" or (bool(erros) and status != "ok")
+    if failed and not erros:
+        erros = [{"codigo": "erro", "mensagem": "o worker respondeu erro sem dizer qual", "definitivo": False}]
+    if kind is Kind.COLETA:
+        dados = payload.get("dados")
+    else:
+        dados = {key: value for key, value in payload.items() if key not in _ECHO}
+    return RecordResult(
+        ok=not failed,
+        dados=strict_json.dumps(dados),
+        erros=erros,
+        definitivo=failed and any(erro.get("definitivo") is True for erro in erros),
+        ticket=ticket,
+        attempt=attempt,
+        kind=kind,
+        name=name,
+        digest=zlib.crc32(raw) or 1,
+    )
+
+
+def _errors(value: Any) -> list[dict[str, object]]:
+    """Errors as the contract writes them; plain texts and single objects are accepted too."""
+    if value is None or value == "" or value == []:
+        return []
+    items = value if isinstance(value, list) else [value]
+    errors: list[dict[str, object]] = []
+    for item in items:
+        if isinstance(item, dict):
+            errors.append({"codigo": "erro", "mensagem": "", "definitivo": False, **item})
+        elif isinstance(item, str):
+            errors.append({"codigo": "erro", "mensagem": item, "definitivo": False})
+        else:
+            raise WireError("invalid_field", "payload.erros holds something that is neither an object nor a text")
+    return errors

@@ -1,0 +1,104 @@
+"""JSON with strict limits: what is not acceptable is refused before it can do harm or be lost on the way.
+
+Refused: more than 1 MiB, nesting above 64, NaN and infinities, duplicate keys, NUL, lone surrogates, integers beyond
+64 bits, anything that is not UTF-8, anything after the value. Parsers disagree on all of these, which is how messages
+change meaning between two systems; refusing them keeps one meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jiter
+import orjson
+
+from oraculo.errors import WireError
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 64
+
+_LONG_NUMBER = re.compile(rb"\d{19}|[eE]\+?\d{3}")
+_ESCAPED_NUL = b"\\u0000"
+_DUMP_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+def loads(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
+    """The value in `raw`, or WireError with a stable code."""
+    if len(raw) > max_bytes:
+        raise WireError("too_large", f"{len(raw)} bytes; at most {max_bytes} are allowed")
+    try:
+        value = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError as error:
+        raise _refusal(str(error)) from None
+    if _ESCAPED_NUL in raw and _has_nul(value):
+        raise WireError("nul", "the character U+0000 is not allowed in any string")
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise WireError("too_deep", f"nested more than {MAX_DEPTH} levels deep")
+    if _LONG_NUMBER.search(raw):
+        _check_numbers(value)
+    return value
+
+
+def _refusal(detail: str) -> WireError:
+    if "duplicate key" in detail:
+        return WireError("duplicate_key", detail)
+    if "recursion limit" in detail:
+        return WireError("too_deep", f"nested more than {MAX_DEPTH} levels deep")
+    if "unicode" in detail or "hex escape" in detail or "surrogate" in detail:
+        return WireError("invalid_unicode", f"not valid UTF-8 text: {detail}")
+    if "out of range" in detail:
+        return WireError("number_out_of_range", detail)
+    return WireError("not_json", f"not JSON: {detail}")
+
+
+def _walk(value: Any) -> Any:
+    """Every scalar and key, with its depth; without recursion."""
+    stack = [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        if isinstance(item, dict):
+            for key, inner in item.items():
+                yield key, depth + 1
+                stack.append((inner, depth + 1))
+        elif isinstance(item, list):
+            yield None, depth + 1
+            stack.extend((inner, depth + 1) for inner in item)
+        else:
+            yield item, depth
+
+
+def _has_nul(value: Any) -> bool:
+    return any(isinstance(item, str) and "\0" in item for item, _ in _walk(value))
+
+
+def _depth(value: Any) -> int:
+    return max((depth for _, depth in _walk(value)), default=0)
+
+
+def _check_numbers(value: Any) -> None:
+    for item, _ in _walk(value):
+        if isinstance(item, bool):
+            continue
+        if isinstance(item, int) and not -(2**63) <= item < 2**64:
+            raise WireError("number_out_of_range", f"integer {str(item)[:30]}… does not fit into 64 bits")
+        if isinstance(item, float) and item in (float("inf"), float("-inf")):
+            raise WireError("number_out_of_range", "a number is too large for a double")
+
+
+def _default(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return orjson.Fragment(value)  # JSON text already
+    if hasattr(value, "total_seconds"):
+        return value.total_seconds()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON. `bytes` inside are taken for JSON text and spliced in as they are."""
+    return orjson.dumps(value, _default, _DUMP_OPTIONS)
+
+
+def canonical(value: Any) -> bytes:
+    """The same bytes for the same value, whatever the order of its keys."""
+    return orjson.dumps(value, _default, _DUMP_OPTIONS | orjson.OPT_SORT_KEYS)
