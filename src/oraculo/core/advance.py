@@ -10,9 +10,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from oraculo.core.events import (
+    AttemptFailed,
     CancelRequested,
+    DispatchConfirmed,
     Event,
     FanInClosed,
+    LateAnswerKept,
     NoticeSent,
     OrchestrationClosed,
     OrchestrationStarted,
@@ -26,9 +29,12 @@ from oraculo.core.plan import Gate
 from oraculo.core.state import GateCount, Orchestration
 from oraculo.core.vocabulary import FanIn, Phase, Status
 
+_QUIET = frozenset((DispatchConfirmed, TicketsDispatched, AttemptFailed, LateAnswerKept, NoticeSent))  # cause nothing
+
 
 def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
-    if state.status.final and not isinstance(event, OrchestrationClosed):
+    kind = type(event)
+    if kind in _QUIET or (state.closed_at is not None and kind is not OrchestrationClosed):
         return []
     match event:
         case TicketConcluded(position) | TicketFailed(position):

@@ -122,7 +122,7 @@ class Orchestration:
         while timers and self.due_of(timers[0][1]) != timers[0][0]:
             heappop(timers)
         first = timers[0][0] if timers else None
-        if self.status.final:
+        if self.closed_at is not None:
             return first
         return self.deadline if first is None or self.deadline < first else first
 

@@ -37,4 +37,5 @@ def parse_ticket_id(text: str) -> tuple[int, int] | None:
     low = number & ((1 << 62) - 1)
     run = ((number >> 80) << 16) | (((number >> 64) & 0xFFF) << 4) | (low >> (_POSITION_BITS + _CHECK_BITS))
     position = (low >> _CHECK_BITS) & ((1 << _POSITION_BITS) - 1)
-    return (run, position) if ticket_id(run, position) == text.lower() else None
+    marks = (number >> 76) & 0xF == 0x8 and (number >> 62) & 0b11 == 0b10 and number >> 128 == 0
+    return (run, position) if marks and low & _CHECK_MASK == _check(run, position) else None

@@ -1,0 +1,1 @@
+"""Joins the core to the ports; knows no technology."""

@@ -179,8 +179,8 @@ class SqliteStore:
     async def result(self, run: int) -> bytes | None:
         return await self._read(lambda c: read.result(c, run))
 
-    async def key(self, key: str) -> Key | None:
-        return await self._read(lambda c: read.key(c, key))
+    async def keys(self, keys: Sequence[str]) -> dict[str, Key]:
+        return await self._read(lambda c: read.keys(c, keys))
 
     async def count_by_status(self) -> dict[str, int]:
         return await self._read(read.count_by_status)

@@ -119,9 +119,9 @@ def result(connection: apsw.Connection, run: int) -> bytes | None:
     return rows[0][0].encode() if rows else None
 
 
-def key(connection: apsw.Connection, key: str) -> Key | None:
-    rows = fetch(connection, "SELECT key, fingerprint, run FROM idempotency_keys WHERE key = ?", (key,))
-    return Key(*rows[0]) if rows else None
+def keys(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, Key]:
+    sql = "SELECT key, fingerprint, run FROM idempotency_keys WHERE key IN (SELECT value FROM json_each(?))"
+    return {row[0]: Key(*row) for row in fetch(connection, sql, (_list(keys),))}
 
 
 def count_by_status(connection: apsw.Connection) -> dict[str, int]:

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Prepares what the peers need: benchmarks/.venv with the pinned packages, and redis-server.
+# Installs redis-server only when it is missing and this runs as root on a Debian-like system.
+# What could not be had is listed at the end; run.py skips the peers that lack it.
+set -u
+cd "$(dirname "$0")" || exit 1
+missing=()
+
+if [ ! -x .venv/bin/python ]; then
+  "${PYTHON:-python3}" -m venv .venv || { echo "could not create benchmarks/.venv (set PYTHON to a Python 3.11+)"; exit 1; }
+fi
+
+if command -v uv >/dev/null 2>&1; then
+  install=(uv pip install --quiet --python .venv/bin/python)
+else
+  install=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
+fi
+
+if ! "${install[@]}" -r requirements-peers.txt; then
+  echo "installing together failed; trying one by one"
+  while read -r requirement; do
+    case "$requirement" in ''|'#'*) continue ;; esac
+    "${install[@]}" "$requirement" || missing+=("$requirement")
+  done < requirements-peers.txt
+fi
+
+if ! command -v redis-server >/dev/null 2>&1; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    # Another installation may hold the lock: wait for it rather than fail.
+    { apt-get -qq update && apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends redis-server; } >/dev/null
+  fi
+  command -v redis-server >/dev/null 2>&1 || missing+=("redis-server (celery_redis and dramatiq_redis need it)")
+fi
+
+if [ "${#missing[@]}" -gt 0 ]; then
+  echo "could not be had:"
+  printf '  %s\n' "${missing[@]}"
+  exit 1
+fi
+echo "ready: python benchmarks/run.py --quick"

@@ -1,0 +1,145 @@
+"""In-process broker: queues in memory, the same port as the real ones.
+
+It forgets everything when the process ends, and says so (`volatile`): the engine then sends again whatever the journal
+says is running. Nothing is lost, because nothing was ever only here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from oraculo.errors import BrokerUnavailableError
+from oraculo.ports.broker import Delivery, Outgoing, Settle, Settlement
+
+CAPACITY = 256 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Queue:
+    ready: deque[Delivery] = field(default_factory=deque)
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    unsettled: dict[int, Delivery] = field(default_factory=dict)
+
+
+class MemoryBroker:
+    scheme = "memory"
+    volatile = True
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._queues: dict[str, _Queue] = {}
+        self._capacity = capacity
+        self._bytes = 0
+        self._tag = 0
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    async def publish(self, messages: Sequence[Outgoing]) -> None:
+        size = sum(len(message.body) for message in messages)
+        if self._bytes + size > self._capacity:
+            raise BrokerUnavailableError(
+                f"the in-process broker holds {self._bytes} bytes of {self._capacity}; workers must take some first"
+            )
+        self._bytes += size
+        woken: set[str] = set()
+        for message in messages:
+            self._tag += 1
+            delivery = Delivery(message.queue, message.body, self._tag, False, message.headers or {})
+            self._queue(message.queue).ready.append(delivery)
+            woken.add(message.queue)
+        for name in woken:
+            self._wake(name)
+
+    async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
+        source = self._queue(queue)
+        if not source.ready and wait > 0:
+            await self._arrival(source, wait)
+        ready, unsettled = source.ready, source.unsettled
+        taken: list[Delivery] = []
+        while ready and len(taken) < limit:
+            delivery = ready.popleft()
+            unsettled[delivery.tag] = delivery
+            taken.append(delivery)
+        if ready:
+            self._wake(queue)
+        return taken
+
+    async def settle(self, settlements: Sequence[Settlement]) -> None:
+        for settlement in settlements:
+            delivery = settlement.delivery
+            source = self._queue(delivery.queue)
+            if source.unsettled.pop(delivery.tag, None) is None:
+                continue
+            if settlement.verdict is Settle.ACK:
+                self._bytes -= len(delivery.body)
+            elif settlement.delay > 0:
+                self._later(delivery, settlement.delay)
+            else:
+                self._again(delivery)
+
+    async def redeliver(self, queue: str) -> int:
+        """Give back everything that was taken and not settled, as a broker does when a consumer's connection breaks."""
+        source = self._queue(queue)
+        taken = list(source.unsettled.values())
+        source.unsettled.clear()
+        for delivery in taken:
+            self._again(delivery)
+        return len(taken)
+
+    async def depth(self, queue: str) -> int | None:
+        return len(self._queue(queue).ready)
+
+    def depths(self) -> dict[str, tuple[int, int]]:
+        """Queue → (waiting, taken and not settled)."""
+        return {name: (len(queue.ready), len(queue.unsettled)) for name, queue in self._queues.items()}
+
+    async def durability(self) -> str:
+        return "best-effort"
+
+    async def close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        for queue in self._queues.values():
+            for waiter in queue.waiting:
+                waiter.cancel()
+
+    def _queue(self, name: str) -> _Queue:
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = _Queue()
+        return queue
+
+    def _wake(self, name: str) -> None:
+        waiting = self._queues[name].waiting
+        while waiting:
+            waiter = waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    async def _arrival(self, queue: _Queue, wait: float) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        queue.waiting.append(waiter)
+        try:
+            async with asyncio.timeout(wait):
+                await waiter
+        except TimeoutError:
+            pass
+        finally:
+            if waiter in queue.waiting:
+                queue.waiting.remove(waiter)
+
+    def _again(self, delivery: Delivery) -> None:
+        self._tag += 1
+        again = Delivery(delivery.queue, delivery.body, self._tag, True, delivery.headers)
+        self._queue(delivery.queue).ready.append(again)
+        self._wake(delivery.queue)
+
+    def _later(self, delivery: Delivery, delay: float) -> None:
+        def arrive() -> None:
+            self._timers.discard(timer)
+            self._again(delivery)
+
+        timer = asyncio.get_running_loop().call_later(delay, arrive)
+        self._timers.add(timer)

@@ -1,0 +1,149 @@
+"""Metrics: readings of the journal, so that every engine gives the same ones.
+
+Names are those of the seeds where they name one. No label ever holds an id.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from oraculo.core import events as ev
+from oraculo.core.step import Step
+from oraculo.ports.store import Batch
+
+WORKFLOW_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400)
+FAST_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Metrics:
+    """One registry per process. `saw` is called after each commit; gauges are read when somebody scrapes."""
+
+    def __init__(self) -> None:
+        self._depths: Any = None
+        self.registry = r = CollectorRegistry()
+        self.started = Counter("orchestration_workflows_started_total", "Orchestrations started", registry=r)
+        self.completed = Counter(
+            "orchestration_workflows_completed_total", "Orchestrations that ended", ["status"], registry=r
+        )
+        self.duration = Histogram(
+            "orchestration_workflow_duration_seconds",
+            "From acceptance to the end",
+            ["status"],
+            buckets=WORKFLOW_BUCKETS,
+            registry=r,
+        )
+        self.active = Gauge("orchestration_workflows_active", "Orchestrations that have not ended", registry=r)
+        self.generated = Counter(
+            "orchestration_tickets_generated_total", "Tickets made from plans", ["task_type"], registry=r
+        )
+        self.published = Counter(
+            "orchestration_tickets_published_total", "Ticket messages that a broker confirmed", registry=r
+        )
+        self.tickets = Counter(
+            "orchestration_tickets_completed_total", "Tickets that closed", ["status", "task_type"], registry=r
+        )
+        self.generation = Histogram(
+            "orchestration_ticket_generation_duration_seconds",
+            "From acceptance to the broker's confirmation of a ticket's first message",
+            buckets=FAST_BUCKETS,
+            registry=r,
+        )
+        self.retries = Counter(
+            "orchestration_retries_total",
+            "Attempts that failed and are followed by another",
+            ["task_type", "causa"],
+            registry=r,
+        )
+        self.late = Counter("orchestration_late_answers_total", "Answers that came too late to count", registry=r)
+        self.messages = Counter(
+            "orchestration_messages_total",
+            "Messages received, by what became of them",
+            ["fila", "veredito"],
+            registry=r,
+        )
+        self.dead = Counter("orchestration_dead_letters_total", "Messages quarantined", ["fila", "motivo"], registry=r)
+        self.notices = Counter(
+            "orchestration_notifications_total", "Notices, by how they ended", ["resultado"], registry=r
+        )
+        self.steps = Counter("orchestration_journal_events_total", "Events written to the journal", registry=r)
+        self.commits = Histogram(
+            "orchestration_commit_steps", "Steps in one transaction", buckets=(1, 4, 16, 64, 256, 1024), registry=r
+        )
+        self.unpublished = Gauge("orchestration_outbox_messages", "Messages owed to the broker", registry=r)
+        self.leases = Gauge("orchestration_leases", "Messages leased to HTTP workers", registry=r)
+        self.depth = Gauge("orchestration_queue_depth", "Messages waiting in a queue", ["fila"], registry=r)
+
+    def watch(self, engine: Any) -> None:
+        """Gauges that are read from the engine when somebody asks."""
+        self.active.set_function(lambda: engine.open)
+        self.unpublished.set_function(lambda: engine.performer.waiting)
+        self.leases.set_function(lambda: len(engine.gateway))
+        depths = getattr(engine.broker, "depths", None)
+        self._depths = depths
+
+    def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
+        tally: Tally[tuple[Any, ...]] = Tally()
+        for step in steps:
+            for event in step.events:
+                self._count(step, event, tally)
+        self.steps.inc(sum(len(step.events) for step in steps))
+        if steps:
+            self.commits.observe(len(steps))
+        for (counter, *labels), count in tally.items():
+            (counter.labels(*labels) if labels else counter).inc(count)
+        for (queue, verdict), count in batch.counts.items():
+            self.messages.labels(queue, verdict).inc(count)
+        for dead in batch.dead:
+            self.dead.labels(dead.queue, dead.reason).inc()
+
+    def _count(self, step: Step, event: ev.Event, tally: Tally[tuple[Any, ...]]) -> None:
+        state = step.state
+        tasks = state.plan.tasks
+        match event:
+            case ev.TicketConcluded(position):
+                tally[self.tickets, "concluida", tasks[position].kind.value] += 1
+            case ev.DispatchConfirmed(confirmed):
+                tally[(self.published,)] += len(confirmed)
+                for position, attempt in confirmed:
+                    since = state.tickets[position].dispatched_at
+                    if attempt == 1 and since is not None:
+                        self.generation.observe(max(0.0, (step.at - since).total_seconds()))
+            case ev.OrchestrationStarted(plan=plan):
+                tally[(self.started,)] += 1
+                for kind in {task.kind for task in plan.tasks}:
+                    tally[self.generated, kind.value] += sum(1 for task in plan.tasks if task.kind is kind)
+            case ev.OrchestrationClosed(status):
+                tally[self.completed, status.value] += 1
+                self.duration.labels(status.value).observe(max(0.0, (step.at - state.started_at).total_seconds()))
+            case ev.AttemptFailed(position, _attempt, cause):
+                tally[self.retries, tasks[position].kind.value, cause.value] += 1
+            case ev.TicketFailed(position, _attempt, status):
+                tally[self.tickets, status.value, tasks[position].kind.value] += 1
+            case ev.TicketsClosed(positions, status):
+                for position in positions:
+                    tally[self.tickets, status.value, tasks[position].kind.value] += 1
+            case ev.LateAnswerKept():
+                tally[(self.late,)] += 1
+            case ev.NoticeDelivered():
+                tally[self.notices, "entregue"] += 1
+            case ev.NoticeFailed():
+                tally[self.notices, "falhou"] += 1
+            case ev.NoticeGivenUp():
+                tally[self.notices, "desistiu"] += 1
+            case _:
+                pass
+
+    def exposition(self) -> bytes:
+        if self._depths is not None:
+            for queue, (waiting, _taken) in self._depths().items():
+                self.depth.labels(queue).set(waiting)
+        return generate_latest(self.registry)
+
+    def names(self) -> Iterable[str]:
+        return sorted(
+            metric.name + ("_total" if metric.type == "counter" else "") for metric in self.registry.collect()
+        )

@@ -1,0 +1,230 @@
+"""Delivers notices as webhooks: one POST per attempt, signed, to an address that was checked.
+
+Each attempt resolves the name once, checks every answer (`address_guard`), and connects to a checked address
+while TLS and the Host header keep the original name. So a name cannot change its mind between check and use.
+Each attempt has a connection of its own: a pool would key it by address, and hand one host's verified connection to
+another host on the same address. There is no HTTP client, hence no redirects, cookies or proxies from the environment.
+
+The status line decides the outcome. What the receiver does after it (a body without end, a reset) is cut off
+and costs nothing; before it, any trouble means RETRY.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+from oraculo import __version__
+from oraculo.adapters.sinks.address_guard import Refusal, Target, admit, examine, parse_allow
+from oraculo.adapters.sinks.webhook_signing import key_of, signed_headers
+from oraculo.ports.notifier import Notice, Outcome, Receipt
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+MAX_BODY = 64 * 1024  # bytes read of an answer
+MAX_EXCERPT = 200  # characters kept of it
+MAX_RETRY_AFTER = timedelta(hours=24)
+MAX_ADDRESSES = 4  # tried per attempt; all are checked
+_THROTTLES = frozenset({429, 502, 503, 504})
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Ask the system's resolver, in the order it prefers."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return [str(entry[4][0]) for entry in found]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What has arrived of a response so far."""
+
+    status: int | None = None
+    retry_after: str = ""
+    excerpt: bytearray = field(default_factory=bytearray)
+
+
+class WebhookNotifier:
+    """Notifier over HTTP. An async context manager; `notify` may run concurrently.
+
+    `secrets` are `whsec_…`; each adds a signature. `allow` is the operator's list of exact `host:port` that may be
+    private or plain http. Both raise ValueError at once when malformed. `timeout` bounds a whole attempt, in seconds.
+    """
+
+    def __init__(
+        self,
+        secrets: Sequence[str] = (),
+        allow: Collection[str] = (),
+        timeout: float = 15.0,
+        *,
+        clock: Callable[[], datetime],
+        resolver: Resolver = resolve,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._keys = [key_of(secret) for secret in secrets]
+        self._allow = parse_allow(allow)
+        self._timeout = timeout
+        self._clock = clock
+        self._resolver = resolver
+        self._ssl = ssl_context
+
+    async def __aenter__(self) -> Self:
+        if self._ssl is None:  # reading the system's certificates takes a moment
+            self._ssl = await asyncio.to_thread(httpx2.create_ssl_context, trust_env=False)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stays open between attempts."""
+
+    async def notify(self, notice: Notice) -> Receipt:
+        if self._ssl is None:
+            raise RuntimeError("enter the WebhookNotifier before use")
+        target = examine(notice.url, self._allow)
+        if isinstance(target, Refusal):
+            return Receipt(Outcome.REFUSED, target.reason)
+        answer = _Answer()
+        trouble = ""
+        try:
+            async with asyncio.timeout(self._timeout):
+                addresses = await self._addresses(target)
+                if isinstance(addresses, Refusal):
+                    return Receipt(Outcome.REFUSED, addresses.reason)
+                await self._post(target, addresses, notice, answer, self._ssl)
+        except TimeoutError:
+            trouble = f"no complete answer in {self._timeout:g} s"
+        except Exception as error:  # a hostile receiver must not find the one exception nobody thought of
+            trouble = f"{type(error).__name__}: {error}".rstrip(": ")
+        return self._receipt(answer, trouble)
+
+    async def _addresses(self, target: Target) -> tuple[str, ...] | Refusal:
+        if target.address is not None:
+            return (str(target.address),)
+        addresses = admit(target, await self._resolver(target.host, target.port))
+        if not addresses:
+            raise OSError(f"{target.host} has no address")
+        return addresses
+
+    async def _post(
+        self, target: Target, addresses: Sequence[str], notice: Notice, answer: _Answer, tls: ssl.SSLContext
+    ) -> None:
+        """Try the addresses in turn until one takes the connection; nothing was sent before that."""
+        chosen = addresses[:MAX_ADDRESSES]
+        for address in chosen:
+            request = self._request(address, target, notice, connect_timeout=self._timeout / len(chosen))
+            try:
+                return await _exchange(request, answer, tls)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if address == chosen[-1]:
+                    raise
+
+    def _request(self, address: str, target: Target, notice: Notice, connect_timeout: float) -> httpx2.Request:
+        return httpx2.Request(
+            "POST",
+            httpx2.URL(scheme=target.scheme, host=address, port=target.port, raw_path=target.path.encode("ascii")),
+            headers={
+                "host": target.host_header,
+                "user-agent": f"oraculo/{__version__}",
+                "content-type": "application/json",
+                "accept-encoding": "identity",
+                "connection": "close",
+                **signed_headers(self._keys, notice.webhook_id, self._clock(), notice.body),
+            },
+            content=notice.body,
+            # The name to verify the certificate against, since the URL has the address.
+            extensions={"sni_hostname": target.host, "timeout": {"connect": connect_timeout}},
+        )
+
+    def _receipt(self, answer: _Answer, trouble: str) -> Receipt:
+        if answer.status is None:
+            return Receipt(Outcome.RETRY, _shown(trouble or "no answer"))
+        detail, outcome, wait = f"HTTP {answer.status}", Outcome.RETRY, None
+        if 200 <= answer.status < 300:
+            outcome = Outcome.DELIVERED
+        elif answer.status == 410:
+            outcome = Outcome.REFUSED
+        elif answer.status in _THROTTLES:
+            wait = parse_retry_after(answer.retry_after, self._clock())
+        elif 300 <= answer.status < 400:
+            detail += " (redirects are not followed)"
+        if excerpt := _shown(answer.excerpt.decode("utf-8", "replace")):
+            detail += f": {excerpt}"
+        return Receipt(outcome, detail, answer.status, wait)
+
+
+async def _exchange(request: httpx2.Request, answer: _Answer, tls: ssl.SSLContext) -> None:
+    async with httpx2.AsyncHTTPTransport(verify=tls, trust_env=False) as transport, _closing_socket(request):
+        response = await transport.handle_async_request(request)
+        try:
+            answer.retry_after = response.headers.get("retry-after", "")
+            answer.status = response.status_code
+            await _read_some(response, answer)
+        finally:
+            await response.aclose()
+
+
+@asynccontextmanager
+async def _closing_socket(request: httpx2.Request) -> AsyncIterator[None]:
+    """Close the socket of `request` whatever happens.
+
+    httpcore2 2.16 forgets it when it is cancelled during the TLS handshake, so a receiver that accepts and then
+    stays silent would cost a descriptor per attempt.
+    """
+    opened: list[Any] = []
+
+    async def trace(event: str, info: dict[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            opened.append(info["return_value"])
+
+    request.extensions["trace"] = trace
+    try:
+        yield
+    finally:
+        for stream in opened:
+            await stream.aclose()
+
+
+async def _read_some(response: httpx2.Response, answer: _Answer) -> None:
+    """Read the raw body (nothing is decompressed) up to the limit; keep its beginning."""
+    taken, keep = 0, MAX_EXCERPT * 4  # a character of UTF-8 has at most four bytes
+    async for chunk in response.aiter_raw():
+        answer.excerpt += chunk[: keep - len(answer.excerpt)]
+        taken += len(chunk)
+        if taken >= MAX_BODY:
+            return
+
+
+def parse_retry_after(value: str, now: datetime) -> timedelta | None:
+    """Retry-After in seconds or as an HTTP date, never negative, at most a day; None when it says neither."""
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        seconds = int(value) if len(value) <= 6 else MAX_RETRY_AFTER.total_seconds()
+        return min(timedelta(seconds=seconds), MAX_RETRY_AFTER)
+    if not 10 <= len(value) <= 64:
+        return None
+    try:
+        at = parsedate_to_datetime(value)
+        wait = (at if at.tzinfo else at.replace(tzinfo=UTC)) - now
+    except (TypeError, ValueError, OverflowError, IndexError):
+        return None
+    return max(timedelta(0), min(wait, MAX_RETRY_AFTER))
+
+
+def _shown(text: str) -> str:
+    """The first characters, with whatever could act on a terminal or reorder a line spelled out."""
+    text = text[:MAX_EXCERPT].strip()
+    shown = "".join(
+        ch if ch.isprintable() and ch != "\\" else ch.encode("unicode_escape").decode("ascii") for ch in text
+    )
+    return shown[:MAX_EXCERPT]

@@ -1,0 +1,238 @@
+"""Settings → adapters → engine: the only module that knows them all.
+
+    async with Oraculo(load(), workers=[worker]) as oraculo:
+        accepted = await oraculo.submit({"coletas": [{"fonte": "youtube"}]})
+        result = await oraculo.result(accepted.correlation_id, wait=30)
+
+This is the whole product inside a Python process; `oraculo up` adds HTTP to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime
+from functools import partial
+from typing import Any, Self
+
+import orjson
+
+from oraculo.adapters.brokers.memory import MemoryBroker
+from oraculo.adapters.clock import MonotonicClock
+from oraculo.adapters.sinks.address_guard import check_url
+from oraculo.adapters.sinks.prometheus import Metrics
+from oraculo.adapters.sinks.webhook import WebhookNotifier
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.core.state import Orchestration
+from oraculo.engines.local import LocalEngine
+from oraculo.errors import SettingsError, UnknownIdError
+from oraculo.logs import EventLog
+from oraculo.ports.broker import Broker
+from oraculo.ports.store import Store
+from oraculo.runtime import crash
+from oraculo.runtime.reception import Accepted, Reception
+from oraculo.settings import Settings
+from oraculo.wire import names, requests, strict_json, views
+from oraculo.wire.requests import Defaults, Requisicao
+from oraculo.worker import BrokerTransport, Worker
+
+EVENTS_AT_ONCE = 500
+
+
+def store_of(url: str) -> SqliteStore:
+    """`sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory)."""
+    path = url.removeprefix("sqlite://")
+    return SqliteStore(path[1:] if path.startswith("/") and len(path) > 1 else ":memory:")
+
+
+def broker_of(url: str) -> Broker:
+    return MemoryBroker()
+
+
+def defaults_of(settings: Settings) -> Defaults:
+    return Defaults(
+        timeout_s=settings.default_timeout_ms / 1000,
+        ticket_timeout_s=settings.ticket_timeout_s,
+        max_tentativas=settings.max_tentativas,
+        retry_base_s=settings.retry_base_s,
+        retry_cap_s=settings.retry_cap_s,
+    )
+
+
+def task_types_of(path: str) -> dict[str, Requisicao]:
+    """The task types of a JSON file; a fault in it stops the start."""
+    if not path:
+        return {}
+    try:
+        with open(path, "rb") as file:
+            content = strict_json.loads(file.read())
+        if not isinstance(content, dict):
+            raise ValueError('a JSON object {"tipo": request, …} is needed')
+        return {tipo: requests.parse(body) for tipo, body in content.items()}
+    except Exception as error:
+        raise SettingsError("ORACULO_TASK_TYPES", path, str(error)) from None
+
+
+class Oraculo:
+    """Store, broker, engine, reception and workers of one process. Use it as an async context manager."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        workers: Sequence[Worker] = (),
+        store: Store | None = None,
+        broker: Broker | None = None,
+    ) -> None:
+        self.settings = settings
+        self.workers = list(workers)
+        self.metrics = Metrics()
+        self.clock = MonotonicClock()
+        self.engine: LocalEngine
+        self.reception: Reception
+        self.broker = broker
+        self.store = store
+        self._stack = AsyncExitStack()
+        self._worker_tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        settings, stack = self.settings, self._stack
+        crash.arm(settings.crash_at)
+        try:
+            store = self.store
+            if store is None:
+                store = await stack.enter_async_context(store_of(settings.store))
+            broker = self.broker or broker_of(settings.broker)
+            stack.push_async_callback(broker.close)
+            notifier = await stack.enter_async_context(
+                WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)
+            )
+            self.store, self.broker = store, broker
+            self.engine = LocalEngine(
+                store,
+                broker,
+                self.clock,
+                notifier=notifier,
+                observers=[self.metrics, EventLog()],
+                max_open=settings.max_open,
+            )
+            self.reception = Reception(
+                self.engine,
+                defaults_of(settings),
+                check_webhook=partial(check_url, allow=settings.webhook_allow),
+                task_types=task_types_of(settings.task_types),
+            )
+            await self.reception.load_task_types()
+            self.engine.listen(names.REQUESTS, self.reception.from_message)
+            await self.engine.start()
+            stack.push_async_callback(self.engine.stop)
+            self.metrics.watch(self.engine)
+            for worker in self.workers:
+                self._worker_tasks.append(asyncio.create_task(worker.run(BrokerTransport(broker))))
+        except BaseException:
+            await stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for worker in self.workers:
+            worker.stop()
+        await asyncio.gather(*self._worker_tasks, return_exceptions=True)
+        await self._stack.aclose()
+
+    # -- what a user does --------------------------------------------------------------------------------------------
+
+    async def submit(self, request: Mapping[str, Any] | Requisicao, *, idempotency_key: str | None = None) -> Accepted:
+        """Durable when it returns."""
+        wanted = request if isinstance(request, Requisicao) else requests.parse(request)
+        return await self.reception.accept(wanted, idempotency_key)
+
+    async def submit_many(self, wanted: Sequence[Mapping[str, Any] | Requisicao]) -> list[Accepted]:
+        """All of them in as few transactions as possible. One that is not acceptable refuses the whole call."""
+        parsed = [one if isinstance(one, Requisicao) else requests.parse(one) for one in wanted]
+        return await self.reception.accept_many(parsed)
+
+    async def result(self, correlation_id: str, *, wait: float = 0.0) -> dict[str, Any] | None:
+        """The aggregate when it is final; None when it is still running after `wait` seconds."""
+        body = await self.result_bytes(correlation_id, wait)
+        return None if body is None else orjson.loads(body)
+
+    async def result_bytes(self, correlation_id: str, wait: float) -> bytes | None:
+        run = await self.run_of(correlation_id)
+        ending = self.engine.feed.ending(run)
+        try:
+            body = await self._store.result(run)
+            if body is None and wait > 0:
+                async with asyncio.timeout(wait):
+                    body = await ending
+        except TimeoutError:
+            return None
+        finally:
+            self.engine.feed.forget(run, ending)
+        return body
+
+    async def show(self, correlation_id: str) -> dict[str, Any]:
+        return views.orchestration(await self.state(correlation_id))
+
+    async def state(self, correlation_id: str) -> Orchestration:
+        state = await self.engine.state_of(correlation_id)
+        if state is None:
+            raise UnknownIdError("orchestration", correlation_id)
+        return state
+
+    async def cancel(self, correlation_id: str, reason: str = "") -> bool:
+        """True when it was still running."""
+        return (await self.engine.cancel(correlation_id, reason)).reason == "applied"
+
+    async def events(self, correlation_id: str, after: int = 0, limit: int = 10_000) -> list[dict[str, Any]]:
+        """The journal as the outside sees it, from event number `after` on."""
+        state = await self.state(correlation_id)
+        recorded = await self._store.events(state.run, after, limit)
+        return [event for one in recorded for event in views.events(state.run, state.plan, one, after)][:limit]
+
+    async def stream(
+        self, correlation_id: str, after: int = 0, heartbeat: float = 15.0
+    ) -> AsyncIterator[dict[str, Any] | None]:
+        """Every event as it is committed, until the orchestration has ended; None now and then when nothing happens."""
+        state = await self.state(correlation_id)
+        run, plan = state.run, state.plan
+        with self.engine.feed.watch(run) as news:
+            while True:
+                news.clear()
+                recorded = await self._store.events(run, after, EVENTS_AT_ONCE)
+                ended = False
+                for one in recorded:
+                    for event in views.events(run, plan, one, after):
+                        after = event["seq"]
+                        yield event
+                        ended = ended or event["evento"] == "orchestration_closed"
+                if len(recorded) == EVENTS_AT_ONCE:
+                    continue
+                if ended or await self._finished(run, after):
+                    return
+                try:
+                    async with asyncio.timeout(heartbeat):
+                        await news.wait()
+                except TimeoutError:
+                    yield None
+
+    async def _finished(self, run: int, after: int) -> bool:
+        state = await self.engine.handler.state(run)
+        return state is None or (state.closed_at is not None and state.version <= after)
+
+    async def run_of(self, correlation_id: str) -> int:
+        run = self.engine.handler.cache.run_of(correlation_id)
+        if run is None:
+            run = (await self._store.locate([correlation_id])).get(correlation_id)
+        if run is None:
+            raise UnknownIdError("orchestration", correlation_id)
+        return run
+
+    @property
+    def _store(self) -> Store:
+        assert self.store is not None
+        return self.store
+
+    def now(self) -> datetime:
+        return self.clock.now()

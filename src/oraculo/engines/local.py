@@ -1,0 +1,272 @@
+"""The engine of one process: an asyncio loop over the store and the broker.
+
+One loop takes all the work there is, makes one transaction of it, and hands what is owed to the performer. On start
+and whenever the store was away, it recovers: what the journal says is owed is sent again, what is due is woken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Self
+
+import structlog
+
+from oraculo.core.commands import Cancel, Wake
+from oraculo.core.effects import owed_effects
+from oraculo.core.state import Orchestration, fold
+from oraculo.errors import BusyError, OraculoError, StoreError, UnknownIdError
+from oraculo.ports.broker import Broker
+from oraculo.ports.clock import Clock
+from oraculo.ports.notifier import Notifier
+from oraculo.ports.observer import Observer
+from oraculo.ports.store import Store
+from oraculo.runtime.feed import Feed
+from oraculo.runtime.gateway import Gateway
+from oraculo.runtime.handle import Handled, Handler
+from oraculo.runtime.ids import RunNumbers
+from oraculo.runtime.intake import Intake, Translate, result_work
+from oraculo.runtime.perform import Performer
+from oraculo.runtime.timers import Timers
+from oraculo.runtime.work import Fate, Group, Outcome, Work
+from oraculo.wire import names
+
+log = structlog.get_logger("oraculo.engine")
+
+BATCH = 1024  # pieces of work in one transaction
+QUEUE_LIMIT = 20_000  # pieces of work waiting; beyond it those who hand in wait
+RECOVER_CHUNK = 500
+STORE_RETRY_FIRST, STORE_RETRY_MOST = 0.1, 2.0
+LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
+
+
+class LocalEngine:
+    """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError."""
+
+    def __init__(
+        self,
+        store: Store,
+        broker: Broker,
+        clock: Clock,
+        *,
+        notifier: Notifier | None = None,
+        observers: Sequence[Observer] = (),
+        max_open: int = 100_000,
+    ) -> None:
+        self.store = store
+        self.broker = broker
+        self.clock = clock
+        self.numbers = RunNumbers()
+        self.feed = Feed()
+        self.handler = Handler(store, clock)
+        self.gateway = Gateway(broker, clock, self.handler.state)
+        self.performer = Performer(broker, notifier, clock, self._enqueue, store.result)
+        self.timers = Timers()
+        self.open = 0  # orchestrations that have not ended
+        self.ready = False
+        self.store_failing_since: datetime | None = None
+        self._observers = list(observers)
+        self._max_open = max_open
+        self._queue: deque[Work] = deque()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._rearmed = asyncio.Event()
+        self._intakes = [Intake(broker, names.RESULTS, result_work, self.submit)]
+        self._takers: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    def listen(self, queue: str, translate: Translate) -> None:
+        """Take messages from one more queue. Before `start`."""
+        self._intakes.append(Intake(self.broker, queue, translate, self.submit))
+
+    async def start(self) -> Self:
+        """Recovered and running when it returns."""
+        await self._recover()
+        self._tasks = [
+            asyncio.create_task(_for_ever(self._handle_loop), name="handle"),
+            asyncio.create_task(_for_ever(self.performer.run), name="perform"),
+            asyncio.create_task(_for_ever(self._timer_loop), name="timers"),
+            asyncio.create_task(_for_ever(self.gateway.run), name="leases"),
+        ]
+        self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self._intakes]
+        self.ready = True
+        return self
+
+    async def stop(self, patience: float = 20.0) -> None:
+        """Take nothing more, finish what was taken, then end. What is left is in the journal."""
+        self.ready = False
+        for task in self._takers:
+            task.cancel()
+        await asyncio.gather(*self._takers, return_exceptions=True)
+        try:
+            async with asyncio.timeout(patience):
+                while self._queue or not self._idle.is_set() or self.performer.waiting:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            log.warning("stopped with work left; the journal has it", waiting=len(self._queue))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.performer.close()
+        for work in self._queue:
+            work.fail(BusyError("the orchestrator is stopping"))
+        self._queue.clear()
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # -- the way in --------------------------------------------------------------------------------------------------
+
+    async def submit(self, works: list[Work]) -> list[Outcome]:
+        """Returns once all of it is durable. On StoreUnavailableError or BusyError none of it counts as accepted."""
+        if not works:
+            return []
+        if len(self._queue) > QUEUE_LIMIT:
+            self._room.clear()
+            await self._room.wait()
+        group = Group(len(works), asyncio.get_running_loop().create_future())
+        for index, work in enumerate(works):
+            work.group, work.index = group, index
+        self._enqueue(works)
+        return await group.future
+
+    def admit(self, count: int = 1) -> None:
+        """BusyError when no more orchestrations may be opened now."""
+        if self.open + count > self._max_open:
+            raise BusyError(f"{self.open} orchestrations are open; at most {self._max_open} are allowed")
+
+    async def cancel(self, correlation_id: str, reason: str = "") -> Outcome:
+        outcome = (await self.submit([Work(Cancel(reason), correlation_id)]))[0]
+        if outcome.fate is Fate.UNKNOWN:
+            raise UnknownIdError("orchestration", correlation_id)
+        return outcome
+
+    async def state_of(self, correlation_id: str) -> Orchestration | None:
+        """The committed state, also of orchestrations that ended long ago."""
+        run = self.handler.cache.run_of(correlation_id)
+        if run is None:
+            run = (await self.store.locate([correlation_id])).get(correlation_id)
+        return None if run is None else await self.handler.state(run)
+
+    def _enqueue(self, works: Sequence[Work]) -> None:
+        self._queue.extend(works)
+        self._arrived.set()
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    async def _handle_loop(self) -> None:
+        queue = self._queue
+        pause = STORE_RETRY_FIRST
+        while True:
+            if not queue:
+                self._idle.set()
+                self._arrived.clear()
+                await self._arrived.wait()
+            self._idle.clear()
+            works = [queue.popleft() for _ in range(min(BATCH, len(queue)))]
+            if not self._room.is_set() and len(queue) < QUEUE_LIMIT:
+                self._room.set()
+            try:
+                handled = await self.handler.handle(works)
+            except StoreError as error:
+                await self._store_failed(error, pause)
+                pause = min(pause * 2, STORE_RETRY_MOST)
+                continue
+            if self.store_failing_since is not None:
+                self.store_failing_since, pause = None, STORE_RETRY_FIRST
+                log.info("the store works again")
+            self._after(handled)
+
+    async def _store_failed(self, error: StoreError, pause: float) -> None:
+        """Whatever was told to nobody is still owed or due: read it again from the journal as soon as that works."""
+        if self.store_failing_since is None:
+            self.store_failing_since = self.clock.now()
+            log.error("the store failed", error=str(error))
+        await asyncio.sleep(pause)
+        try:
+            await self._recover()
+        except StoreError:
+            self._enqueue([Work()])  # come here again
+            return
+        self.store_failing_since = None
+        log.info("the store works again")
+
+    def _after(self, handled: Handled) -> None:
+        steps = handled.batch.steps
+        take = self.performer.take
+        for done in steps:
+            state = done.state
+            if done.effects:
+                take(state, done.effects)
+            if done.first == 1:
+                self.open += 1
+            self.timers.set(state.run, state.wake_at())
+            self.feed.changed(state.run)
+        self._rearmed.set()
+        for closed in handled.closed:
+            self.open -= 1
+            self.feed.ended(closed.state.run, closed.result)
+        for observer in self._observers:
+            observer.saw(handled.batch, steps)
+        self.handler.release(steps)
+
+    async def _timer_loop(self) -> None:
+        while True:
+            self._rearmed.clear()
+            now = self.clock.now()
+            due = self.timers.due(now)
+            if due:
+                self._enqueue([Work(Wake(), run=run) for run in due])
+            upcoming = self.timers.next()
+            pause = LOOK_AGAIN if upcoming is None else min(LOOK_AGAIN, (upcoming - now).total_seconds())
+            if pause > 0:
+                try:
+                    async with asyncio.timeout(pause):
+                        await self._rearmed.wait()
+                except TimeoutError:
+                    pass
+
+    async def _recover(self) -> None:
+        """Send again what is owed and wake what is due. Doing it twice does no harm."""
+        last = await self.store.last_instant()
+        if last is not None:
+            not_before = getattr(self.clock, "not_before", None)
+            if not_before is not None:
+                not_before(last)
+        live = await self.store.live()
+        self.open = sum(1 for one in live if one.open)
+        for one in live:
+            self.timers.set(one.run, one.wake_at)
+        resend = self.broker.volatile and not self.ready
+        wanted = [one.run for one in live if one.owes or (resend and one.open)]
+        for start in range(0, len(wanted), RECOVER_CHUNK):
+            loaded = await self.store.load(wanted[start : start + RECOVER_CHUNK])
+            for recorded in loaded.values():
+                state = fold((r.at, r.events) for r in recorded)
+                self.performer.take(state, owed_effects(state, resend=resend))
+        if live:
+            log.info("recovered", open=self.open, sent_again=len(wanted))
+
+
+async def _for_ever(loop: object) -> None:
+    """Run a loop that should never end; when it fails anyway, say so and run it again."""
+    while True:
+        try:
+            await loop()  # type: ignore[operator]
+        except asyncio.CancelledError:
+            raise
+        except OraculoError as error:
+            log.error("loop failed, restarted", error=str(error))
+        except Exception:
+            log.exception("loop failed, restarted")
+        await asyncio.sleep(0.1)

@@ -1,0 +1,185 @@
+"""Workers over plain HTTP: messages are leased, answered, kept alive and given back.
+
+A lease is a delivery that the orchestrator holds for somebody. When it expires the message goes back to its queue; an
+answer that comes later still counts, unless another worker was faster. Tickets that are closed meanwhile are not handed
+out any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from oraculo.core.state import Orchestration
+from oraculo.core.ticket_id import parse_ticket_id
+from oraculo.core.vocabulary import Phase
+from oraculo.errors import BrokerError, UnknownIdError, WireError
+from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
+from oraculo.ports.clock import Clock
+from oraculo.wire import mensagem
+
+log = structlog.get_logger("oraculo.gateway")
+
+LEASE = timedelta(seconds=30)
+LEASE_MOST = timedelta(hours=1)
+SWEEP = 0.5
+FORGET_WORKER = timedelta(minutes=10)
+
+
+@dataclass(slots=True)
+class Lease:
+    lease_id: str
+    delivery: Delivery
+    ticket: tuple[str, int] | None  # ticket_id, attempt
+    worker: str
+    expires_at: datetime
+    length: timedelta
+
+
+@dataclass(slots=True)
+class WorkerSeen:
+    name: str
+    queues: set[str]
+    last_seen: datetime
+    leased: int = 0
+    answered: int = 0
+
+
+class Gateway:
+    def __init__(
+        self, broker: Broker, clock: Clock, state_of: Callable[[int], Awaitable[Orchestration | None]]
+    ) -> None:
+        self._broker = broker
+        self._clock = clock
+        self._state_of = state_of
+        self._leases: dict[str, Lease] = {}
+        self._by_ticket: dict[str, set[str]] = {}
+        self.workers: dict[str, WorkerSeen] = {}
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    def saw(self, worker: str, queue: str) -> WorkerSeen:
+        seen = self.workers.get(worker)
+        now = self._clock.now()
+        if seen is None:
+            seen = self.workers[worker] = WorkerSeen(worker, set(), now)
+        seen.queues.add(queue)
+        seen.last_seen = now
+        return seen
+
+    async def lease(self, queue: str, limit: int, wait: float, worker: str, length: timedelta = LEASE) -> list[Lease]:
+        """Up to `limit` messages, as soon as there are any; an empty list after `wait` seconds."""
+        until = asyncio.get_running_loop().time() + wait
+        seen = self.saw(worker, queue)
+        while True:
+            left = until - asyncio.get_running_loop().time()
+            deliveries = await self._broker.fetch(queue, limit=limit, wait=max(0.0, left))
+            leases = [lease for delivery in deliveries if (lease := await self._grant(delivery, worker, length))]
+            if leases or left <= 0:
+                seen = self.saw(worker, queue)
+                seen.leased += len(leases)
+                return leases
+
+    async def _grant(self, delivery: Delivery, worker: str, length: timedelta) -> Lease | None:
+        """A lease, unless the ticket needs no work any more; then the message is done with."""
+        ticket: tuple[str, int] | None = None
+        try:
+            message = mensagem.parse(delivery.body, max_bytes=len(delivery.body))
+        except WireError:
+            message = None
+        if message is not None and message.ticket_id is not None:
+            ticket = (message.ticket_id, message.tentativa or 1)
+            if not await self._wanted(*ticket):
+                await self._broker.settle([Settlement(delivery)])
+                return None
+        lease = Lease(secrets.token_urlsafe(18), delivery, ticket, worker, self._clock.now() + length, length)
+        self._leases[lease.lease_id] = lease
+        if ticket is not None:
+            self._by_ticket.setdefault(ticket[0], set()).add(lease.lease_id)
+        return lease
+
+    async def _wanted(self, ticket_id: str, attempt: int) -> bool:
+        parsed = parse_ticket_id(ticket_id)
+        if parsed is None:
+            return True
+        state = await self._state_of(parsed[0])
+        if state is None or parsed[1] >= len(state.tickets):
+            return True
+        ticket = state.tickets[parsed[1]]
+        return ticket.attempt == attempt and ticket.phase in (Phase.OWED, Phase.RUNNING)
+
+    async def answered(self, ticket_id: str, attempt: int | None) -> None:
+        """A durable result settles the leases of its ticket."""
+        for lease_id in list(self._by_ticket.get(ticket_id, ())):
+            lease = self._leases[lease_id]
+            if attempt is not None and lease.ticket != (ticket_id, attempt):
+                continue
+            self._pop(lease_id)
+            await self._settle(Settlement(lease.delivery))
+            if lease.worker in self.workers:
+                self.workers[lease.worker].answered += 1
+                self.workers[lease.worker].last_seen = self._clock.now()
+
+    def extend(self, lease_id: str, length: timedelta | None = None) -> Lease:
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            raise UnknownIdError("lease", lease_id)
+        lease.length = length or lease.length
+        lease.expires_at = self._clock.now() + lease.length
+        self.saw(lease.worker, lease.delivery.queue)
+        return lease
+
+    async def still_wanted(self, lease: Lease) -> bool:
+        return lease.ticket is None or await self._wanted(*lease.ticket)
+
+    async def release(self, lease_id: str, delay: float = 0.0) -> None:
+        lease = self._pop(lease_id)
+        if lease is None:
+            raise UnknownIdError("lease", lease_id)
+        await self._settle(Settlement(lease.delivery, Settle.RETRY, delay))
+
+    async def run(self) -> None:
+        """Take back what expired, for ever."""
+        while True:
+            await asyncio.sleep(SWEEP)
+            await self.sweep()
+
+    async def sweep(self) -> int:
+        now = self._clock.now()
+        expired = [lease for lease in self._leases.values() if lease.expires_at <= now]
+        for lease in expired:
+            self._pop(lease.lease_id)
+            log.warning("lease expired", worker=lease.worker, queue=lease.delivery.queue, ticket_id=lease.ticket)
+        for lease in expired:
+            await self._settle(Settlement(lease.delivery, Settle.RETRY))
+        for name in [name for name, seen in self.workers.items() if now - seen.last_seen > FORGET_WORKER]:
+            del self.workers[name]
+        return len(expired)
+
+    def load(self) -> dict[str, int]:
+        """Worker → messages it holds."""
+        held: dict[str, int] = {}
+        for lease in self._leases.values():
+            held[lease.worker] = held.get(lease.worker, 0) + 1
+        return held
+
+    async def _settle(self, settlement: Settlement) -> None:
+        try:
+            await self._broker.settle([settlement])
+        except BrokerError as error:
+            log.warning("settle failed", queue=settlement.delivery.queue, error=str(error))
+
+    def _pop(self, lease_id: str) -> Lease | None:
+        lease = self._leases.pop(lease_id, None)
+        if lease is not None and lease.ticket is not None:
+            ids = self._by_ticket.get(lease.ticket[0], set())
+            ids.discard(lease_id)
+            if not ids:
+                self._by_ticket.pop(lease.ticket[0], None)
+        return lease

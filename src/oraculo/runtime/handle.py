@@ -1,0 +1,236 @@
+"""Many pieces of work → steps → one transaction → outcomes.
+
+The states in memory run ahead of the disk only between the step and the commit; nothing is told to anybody, and nothing
+is sent, before the commit returned. When the commit fails, the states that ran ahead are dropped and nobody is told
+anything but the failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+import structlog
+
+from oraculo.core.commands import RecordResult, Start
+from oraculo.core.consolidation import aggregate
+from oraculo.core.state import Orchestration, fold
+from oraculo.core.step import Step, step
+from oraculo.errors import StoreUnavailableError
+from oraculo.ports.clock import Clock
+from oraculo.ports.store import Batch, DeadLetter, Key, Store
+from oraculo.runtime import crash
+from oraculo.runtime.cache import StateCache
+from oraculo.runtime.work import FATE_OF, Closed, Fate, Outcome, Work
+from oraculo.wire import strict_json
+
+log = structlog.get_logger("oraculo.handle")
+
+
+class Handled:
+    """What one transaction did: its steps in order, and the orchestrations that ended in it."""
+
+    __slots__ = ("batch", "closed")
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.closed: list[Closed] = []
+
+
+class Handler:
+    def __init__(self, store: Store, clock: Clock, cache: StateCache | None = None) -> None:
+        self.store = store
+        self.clock = clock
+        self.cache = cache or StateCache()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    async def handle(self, works: Sequence[Work]) -> Handled:
+        """All of it durable, or StoreUnavailableError and nothing changed. Outcomes are told before it returns."""
+        try:
+            keys = await self._load(works)
+        except BaseException as error:
+            for work in works:
+                work.fail(error)
+            raise
+        now = self.clock.now()
+        handled = Handled(Batch(now))
+        outcomes: list[tuple[Work, Outcome]] = []
+        broken: set[int] = set()
+        for work in works:
+            outcomes.append((work, self._one(work, now, handled, keys, broken)))
+        if broken:
+            outcomes = self._without(broken, handled, outcomes)
+        await self._commit(handled, outcomes)
+        return handled
+
+    async def state(self, run: int) -> Orchestration | None:
+        """The committed state of an orchestration. Read it at once: it is the live one, and it goes on changing."""
+        await self._settled.wait()
+        state = self.cache.get(run)
+        if state is None:
+            recorded = (await self.store.load([run])).get(run)
+            state = fold((r.at, r.events) for r in recorded) if recorded else None
+        return state
+
+    # -- load --------------------------------------------------------------------------------------------------------
+
+    async def _load(self, works: Sequence[Work]) -> dict[str, Key]:
+        """Bring every orchestration that the work names into the cache; return the idempotency keys used before."""
+        cache = self.cache
+        unknown = {
+            work.correlation_id
+            for work in works
+            if not work.run and not work.fresh and work.correlation_id and cache.run_of(work.correlation_id) is None
+        }
+        runs = {work.run for work in works if work.run and cache.get(work.run) is None and not work.fresh}
+        asked = {work.key.key for work in works if work.key is not None}
+        keys = await self.store.keys(sorted(asked)) if asked else {}
+        runs.update(used.run for used in keys.values())
+        if unknown:
+            runs.update((await self.store.locate(sorted(unknown))).values())
+        missing = [run for run in runs if cache.get(run) is None]
+        if missing:
+            for recorded in (await self.store.load(missing)).values():
+                cache.put(fold((r.at, r.events) for r in recorded))
+        return keys
+
+    # -- step --------------------------------------------------------------------------------------------------------
+
+    def _one(self, work: Work, now: datetime, handled: Handled, keys: dict[str, Key], broken: set[int]) -> Outcome:
+        batch = handled.batch
+        command = work.command
+        if work.dead is not None:
+            return self._quarantine(batch, work, work.dead)
+        if command is None:
+            return Outcome(Fate.IDLE)
+        if isinstance(command, Start):
+            known = self._known(work, command, keys)
+            if known is not None:
+                return self._counted(batch, work, known)
+            state = None
+        else:
+            run = work.run or self.cache.run_of(work.correlation_id) or 0
+            state = self.cache.get(run)
+            if state is None:
+                if isinstance(command, RecordResult):
+                    detail = f"no orchestration has the correlation_id {work.correlation_id!r}"
+                    return self._quarantine(batch, work, _dead(work, "unknown_correlation", detail))
+                return Outcome(Fate.UNKNOWN)
+            if run in broken:
+                return Outcome(Fate.IDLE, "broken", run)
+        was_closed = state is not None and state.closed_at is not None
+        try:
+            done = step(state, command, now)
+        except Exception as error:
+            run = work.run or (state.run if state else 0)
+            log.exception("step failed", correlation_id=work.correlation_id, command=type(command).__name__)
+            broken.add(run)
+            return self._quarantine(batch, work, _dead(work, "handler_error", f"{type(error).__name__}: {error}"))
+        state = done.state
+        if done.events:
+            batch.steps.append(done)
+            if done.first == 1:
+                self.cache.put(state)
+                if work.key is not None:
+                    batch.keys.append(work.key)
+                    keys[work.key.key] = work.key
+            if state.closed_at is not None and not was_closed:
+                result = strict_json.dumps(aggregate(state))
+                batch.results[state.run] = result
+                handled.closed.append(Closed(state, result))
+        if done.verdict.refused:
+            reason = done.verdict.value
+            return self._quarantine(batch, work, _dead(work, reason, _explain(reason)), state.run)
+        outcome = Outcome(FATE_OF[done.verdict], done.verdict.value, state.run, state.correlation_id)
+        return self._counted(batch, work, outcome)
+
+    def _known(self, work: Work, command: Start, keys: dict[str, Key]) -> Outcome | None:
+        """The orchestration that this request already started, or the conflict with another; None when it is new."""
+        if work.key is not None and work.key.key in keys:
+            used = keys[work.key.key]
+            state = self.cache.get(used.run)
+            if used.fingerprint != work.key.fingerprint:
+                return Outcome(Fate.CONFLICT, "Idempotency-Key", used.run)
+            return Outcome(Fate.DUPLICATE, "", used.run, state.correlation_id if state else "")
+        run = self.cache.run_of(command.correlation_id)
+        state = self.cache.get(run) if run is not None else None
+        if state is None:
+            return None
+        if state.fingerprint != command.fingerprint:
+            return Outcome(Fate.CONFLICT, "correlation_id", state.run, state.correlation_id)
+        return Outcome(Fate.DUPLICATE, "", state.run, state.correlation_id)
+
+    @staticmethod
+    def _counted(batch: Batch, work: Work, outcome: Outcome) -> Outcome:
+        if work.queue:
+            batch.counts[work.queue, outcome.fate.value] += 1
+        return outcome
+
+    def _quarantine(self, batch: Batch, work: Work, dead: DeadLetter, run: int = 0) -> Outcome:
+        """Keep the bytes and the reason. A command that did not come as a message has nothing to keep."""
+        if dead.body:
+            batch.dead.append(dead)
+            batch.counts[dead.queue, Fate.QUARANTINED.value] += 1
+        return Outcome(Fate.QUARANTINED, dead.reason, run, work.correlation_id)
+
+    def _without(
+        self, broken: set[int], handled: Handled, outcomes: list[tuple[Work, Outcome]]
+    ) -> list[tuple[Work, Outcome]]:
+        """An orchestration whose step failed half way takes no part in this transaction; the rest goes on."""
+        batch = handled.batch
+        batch.steps = [done for done in batch.steps if done.state.run not in broken]
+        handled.closed = [closed for closed in handled.closed if closed.state.run not in broken]
+        for run in broken:
+            batch.results.pop(run, None)
+            self.cache.drop(run)
+        error = StoreUnavailableError("another message of the same orchestration could not be handled; try again")
+        kept = []
+        for work, outcome in outcomes:
+            if outcome.run in broken and outcome.fate is not Fate.QUARANTINED:
+                work.fail(error)
+            else:
+                kept.append((work, outcome))
+        return kept
+
+    # -- commit ------------------------------------------------------------------------------------------------------
+
+    async def _commit(self, handled: Handled, outcomes: list[tuple[Work, Outcome]]) -> None:
+        batch = handled.batch
+        if batch:
+            self._settled.clear()
+            crash.point("before_commit")
+            try:
+                await self.store.append(batch)
+            except BaseException as error:
+                for done in batch.steps:
+                    self.cache.drop(done.state.run)
+                for work, _ in outcomes:
+                    work.fail(error)
+                raise
+            finally:
+                self._settled.set()
+            crash.point("after_commit")
+        for work, outcome in outcomes:
+            work.settle(outcome)
+
+    def release(self, steps: Sequence[Step]) -> None:
+        """After the effects are on their way: forget what is finished with the world, and stay within bounds."""
+        for done in steps:
+            state = done.state
+            if state.closed_at is not None and not state.owes and state.wake_at() is None:
+                self.cache.drop(state.run)
+        self.cache.trim()
+
+
+def _dead(work: Work, reason: str, detail: str) -> DeadLetter:
+    return DeadLetter(work.queue, reason, detail, work.body, work.correlation_id or None)
+
+
+def _explain(reason: str) -> str:
+    return {
+        "ambiguous": "more than one open ticket could have given this answer; echo ticket_id to tell them apart",
+        "unknown_ticket": "the orchestration has no ticket that this answer could belong to",
+        "wrong_attempt": "the answer is for an attempt that was never made",
+    }[reason]

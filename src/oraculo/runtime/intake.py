@@ -1,0 +1,87 @@
+"""Delivery → message → command → durable → acknowledged; or quarantined with its bytes and a reason.
+
+Nothing is acknowledged before it is durable. Nothing blocks a queue: what cannot be read becomes a dead letter in the
+same transaction as its neighbours' results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from oraculo.errors import BrokerError, BusyError, PlanError, StoreError, WireError
+from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
+from oraculo.ports.store import DeadLetter
+from oraculo.runtime import crash
+from oraculo.runtime.work import Outcome, Work
+from oraculo.wire import mensagem, payloads
+
+log = structlog.get_logger("oraculo.intake")
+
+BATCH = 512
+WAIT = 5.0
+RETRY_DELAY = 1.0
+
+Submit = Callable[[list[Work]], Awaitable[list[Outcome]]]
+Translate = Callable[[bytes, str], Work]
+
+
+def result_work(raw: bytes, queue: str) -> Work:
+    """One result message as work. What cannot be read becomes work for the quarantine; this never raises."""
+    correlation_id = ""
+    try:
+        message = mensagem.parse(raw)
+        correlation_id = message.correlation_id
+        command = payloads.answer(message, raw)
+    except WireError as error:
+        return quarantined(raw, queue, error, correlation_id)
+    return Work(command, correlation_id, queue=queue, body=raw)
+
+
+def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlation_id: str = "") -> Work:
+    reason = error.code if isinstance(error, WireError) else "invalid_plan"
+    dead = DeadLetter(queue, reason, error.detail, raw or b"\0", correlation_id or None)
+    return Work(dead=dead, queue=queue, correlation_id=correlation_id, body=raw)
+
+
+class Intake:
+    """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable."""
+
+    def __init__(self, broker: Broker, queue: str, translate: Translate, submit: Submit) -> None:
+        self._broker = broker
+        self._queue = queue
+        self._translate = translate
+        self._submit = submit
+
+    async def run(self) -> None:
+        while True:
+            try:
+                deliveries = await self._broker.fetch(self._queue, limit=BATCH, wait=WAIT)
+            except BrokerError as error:
+                log.warning("fetch failed", queue=self._queue, error=str(error))
+                await asyncio.sleep(RETRY_DELAY)
+                continue
+            if deliveries:
+                await self.take(deliveries)
+
+    async def take(self, deliveries: Sequence[Delivery]) -> None:
+        works = [self._translate(delivery.body, self._queue) for delivery in deliveries]
+        try:
+            await self._submit(works)
+        except (StoreError, BusyError) as error:
+            log.warning("not durable, given back", queue=self._queue, messages=len(deliveries), error=str(error))
+            again = [Settlement(delivery, Settle.RETRY, RETRY_DELAY) for delivery in deliveries]
+            await self._settle(again)
+            return
+        crash.point("before_ack")
+        await self._settle([Settlement(delivery) for delivery in deliveries])
+        crash.point("after_ack")
+
+    async def _settle(self, settlements: Sequence[Settlement]) -> None:
+        """A lost acknowledgement only means that the message comes again and is seen to be a duplicate."""
+        try:
+            await self._broker.settle(settlements)
+        except BrokerError as error:
+            log.warning("settle failed", queue=self._queue, error=str(error))

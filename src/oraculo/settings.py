@@ -1,0 +1,228 @@
+"""Environment (or `.env`) → Settings. Read by bootstrap, api and cli only; everything below takes plain arguments.
+
+A wrong value stops the start with one line that names the variable, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from oraculo.errors import SettingsError
+
+STORES = ("sqlite",)
+BROKERS = ("memory",)
+ENGINES = ("local",)
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LOG_FORMATS = ("auto", "json", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable: its name, its default as written, how it is read, and what it is for."""
+
+    name: str
+    default: str
+    read: Callable[[str, str], Any]
+    help: str
+    secret: bool = False
+
+
+def _text(_name: str, value: str) -> str:
+    return value
+
+
+def _one_of(*allowed: str) -> Callable[[str, str], str]:
+    def read(name: str, value: str) -> str:
+        if value not in allowed:
+            raise SettingsError(name, value, f"one of {', '.join(allowed)}")
+        return value
+
+    return read
+
+
+def _number(low: float, high: float) -> Callable[[str, str], float]:
+    def read(name: str, value: str) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not low <= number <= high:
+            raise SettingsError(name, value, f"a number from {low:g} to {high:g}")
+        return number
+
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[str, str], int]:
+    def read(name: str, value: str) -> int:
+        if not value.lstrip("-").isdigit() or not low <= int(value) <= high:
+            raise SettingsError(name, value, f"a whole number from {low} to {high}")
+        return int(value)
+
+    return read
+
+
+def _url(*schemes: str) -> Callable[[str, str], str]:
+    allowed = ", ".join(f"{scheme}://" for scheme in schemes)
+
+    def read(name: str, value: str) -> str:
+        for part in value.split(","):
+            if urlsplit(part.strip()).scheme not in schemes or "://" not in part:
+                raise SettingsError(name, redact(value), f"a URL that begins with one of {allowed}")
+        return value
+
+    return read
+
+
+def _file(name: str, value: str) -> str:
+    if value and not Path(value).is_file():
+        raise SettingsError(name, value, "the path of a file that exists")
+    return value
+
+
+def _list(_name: str, value: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+VARIABLES: dict[str, Variable] = {
+    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", _url(*STORES), "where state is kept"),
+    "broker": Variable("ORACULO_BROKER", "memory://", _url(*BROKERS), "how messages travel"),
+    "engine": Variable("ORACULO_ENGINE", "local", _one_of(*ENGINES), "who drives the core"),
+    "host": Variable("ORACULO_HOST", "127.0.0.1", _text, "address to listen on; beyond loopback an API key is needed"),
+    "port": Variable("ORACULO_PORT", "8000", _whole(0, 65535), "port to listen on; 0 takes a free one"),
+    "url": Variable(
+        "ORACULO_URL", "http://127.0.0.1:8000", _url("http", "https"), "where the CLI and HTTP workers find the API"
+    ),
+    "api_key": Variable(
+        "ORACULO_API_KEY", "", _text, "key that every request must carry (Authorization: Bearer …)", True
+    ),
+    "task_types": Variable("ORACULO_TASK_TYPES", "", _file, 'JSON file of task types: {"tipo": request, …}'),
+    "ticket_timeout_s": Variable(
+        "ORACULO_TICKET_TIMEOUT_S",
+        "60",
+        _number(0.01, 2592000),
+        "how long one attempt may take when the request does not say",
+    ),
+    "max_tentativas": Variable(
+        "ORACULO_MAX_TENTATIVAS", "3", _whole(1, 100), "attempts per ticket when the request does not say"
+    ),
+    "retry_base_s": Variable(
+        "ORACULO_RETRY_BASE_S",
+        "1",
+        _number(0.001, 3600),
+        "longest wait before the second attempt; it doubles from there",
+    ),
+    "retry_cap_s": Variable("ORACULO_RETRY_CAP_S", "60", _number(0.001, 86400), "longest wait between two attempts"),
+    "default_timeout_ms": Variable(
+        "SLA_DEFAULT_TIMEOUT_MS",
+        "3600000",
+        _whole(1, 2592000000),
+        "how long an orchestration may take when the request does not say",
+    ),
+    "lease_s": Variable(
+        "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
+    ),
+    "max_open": Variable(
+        "ORACULO_MAX_OPEN", "100000", _whole(1, 100000000), "orchestrations that may be open at once; more get 503"
+    ),
+    "webhook_secrets": Variable(
+        "ORACULO_WEBHOOK_SECRET",
+        "",
+        _list,
+        "whsec_… that signs webhooks; several, separated by commas, while one is being replaced",
+        True,
+    ),
+    "webhook_allow": Variable(
+        "ORACULO_WEBHOOK_ALLOW", "", _list, "host:port that webhooks may reach although private or without TLS"
+    ),
+    "log_level": Variable(
+        "LOG_LEVEL", "INFO", lambda name, value: _one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
+    ),
+    "log_format": Variable(
+        "ORACULO_LOG_FORMAT", "auto", _one_of(*LOG_FORMATS), "json, text, or auto: text on a terminal"
+    ),
+    "crash_at": Variable(
+        "ORACULO_CRASH_AT", "", _text, "for tests of recovery: die at a named point, like after_commit:3"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    store: str
+    broker: str
+    engine: str
+    host: str
+    port: int
+    url: str
+    api_key: str
+    task_types: str
+    ticket_timeout_s: float
+    max_tentativas: int
+    retry_base_s: float
+    retry_cap_s: float
+    default_timeout_ms: int
+    lease_s: float
+    max_open: int
+    webhook_secrets: tuple[str, ...]
+    webhook_allow: tuple[str, ...]
+    log_level: str
+    log_format: str
+    crash_at: str
+
+    def shown(self) -> dict[str, str]:
+        """Every variable and its value, with secrets hidden."""
+        values = {}
+        for field in fields(self):
+            variable = VARIABLES[field.name]
+            value = getattr(self, field.name)
+            text = ",".join(value) if isinstance(value, tuple) else str(value)
+            values[variable.name] = "***" if variable.secret and text else redact(text)
+        return values
+
+
+def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None = ".env") -> Settings:
+    """The environment wins over `.env`, which wins over the defaults."""
+    given = dict(environment if environment is not None else os.environ)
+    if dotenv is not None:
+        given = {**read_dotenv(Path(dotenv)), **given}
+    values = {
+        field: variable.read(variable.name, given.get(variable.name, variable.default).strip())
+        for field, variable in VARIABLES.items()
+    }
+    settings = Settings(**values)
+    if settings.retry_cap_s < settings.retry_base_s:
+        raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
+    return settings
+
+
+def read_dotenv(path: Path) -> dict[str, str]:
+    """`NAME=value` lines; `#` begins a comment, quotes around a value are dropped, `export ` is tolerated."""
+    if not path.is_file():
+        return {}
+    values = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = line.strip().removeprefix("export ").strip()
+        if not text or text.startswith("#"):
+            continue
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip().replace("_", "").isalnum():
+            raise SettingsError(f"{path}:{number}", line, "NAME=value")
+        value = value.strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        values[name.strip()] = value
+    return values
+
+
+def redact(url: str) -> str:
+    """A URL without its password."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@")
