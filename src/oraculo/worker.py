@@ -270,7 +270,7 @@ class Worker:
             value = {}
         if not isinstance(value, dict):
             value = {"resultado": value}
-        return {"executador": handler.name, **value}
+        return value
 
     async def _send(self, transport: Transport) -> None:
         while True:
