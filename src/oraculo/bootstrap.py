@@ -172,6 +172,16 @@ class Oraculo:
             self.engine.feed.forget(run, ending)
         return body
 
+    async def ended(self, run: int) -> bytes:
+        """The final document, as soon as there is one."""
+        ending = self.engine.feed.ending(run)
+        state = self.engine.handler.cache.get(run)
+        body = await self._store.result(run) if state is None or state.closed_at is not None else None
+        if body is not None:
+            self.engine.feed.forget(run, ending)
+            return body
+        return await ending
+
     async def show(self, correlation_id: str) -> dict[str, Any]:
         return views.orchestration(await self.state(correlation_id))
 

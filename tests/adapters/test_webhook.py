@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import gzip
+import socket
 import ssl
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -464,9 +465,11 @@ async def test_trouble_after_the_status_does_not_undo_it(reply: Reply) -> None:
 
 
 async def test_nobody_listens() -> None:
-    async with Receiver(answer(200)) as receiver:
-        pass
-    receipt = await deliver(receiver)
+    with socket.socket() as taken:  # bound, so that nobody else gets the port, and not listening
+        taken.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        async with WebhookNotifier((), [place], clock=Clock()) as notifier:
+            receipt = await notifier.notify(Notice(f"http://{place}/", "msg_1", BODY))
     assert receipt.outcome is Outcome.RETRY
     assert receipt.detail.startswith("ConnectError")
 

@@ -20,9 +20,10 @@ MAX_TASKS = 50_000
 MAX_EDGES = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Task:
-    """One unit of work for one destination. `parametros` is JSON text; the core never looks inside."""
+    """One unit of work for one destination. `parametros` is JSON text; the core never looks inside. Complete, and never
+    changed again, once it is part of a plan."""
 
     kind: Kind
     name: str
@@ -88,12 +89,15 @@ def stages(
         raise PlanError(f"{len(first) + len(second)} tasks; at most {MAX_TASKS} are allowed", "coletas")
     needed = _needed(mode, minimo, len(first))
     width = len(first)
-    tasks = [replace(task, feeds=(0,)) for task in first]
-    tasks += [replace(task, after=0, feeds=(1,)) for task in second]
+    for task in first:
+        task.feeds = (0,)
+    for task in second:
+        task.after, task.feeds = 0, (1,)
+    tasks = (*first, *second)
     gates = [Gate(mode, needed, tuple(range(width)), tuple(range(width, len(tasks))))]
     if second:
         gates.append(Gate(FanIn.TODOS, 1, tuple(range(width, len(tasks)))))
-    return Plan(tuple(tasks), tuple(gates), timeout, backoff, notify, tipo)
+    return Plan(tasks, tuple(gates), timeout, backoff, notify, tipo)
 
 
 def _needed(mode: FanIn, minimo: int | None, width: int) -> int:
@@ -150,10 +154,9 @@ def graph(
     for number, gate_ in enumerate(gates):
         for task in gate_.inputs:
             feeds[task].append(number)
-    built = tuple(
-        replace(task, after=after.get(number), feeds=tuple(feeds[number])) for number, task in enumerate(tasks.values())
-    )
-    return Plan(built, tuple(gates), timeout, backoff, notify)
+    for number, task_ in enumerate(tasks.values()):
+        task_.after, task_.feeds = after.get(number), tuple(feeds[number])
+    return Plan(tuple(tasks.values()), tuple(gates), timeout, backoff, notify)
 
 
 def find_cycle(depends: Mapping[str, Sequence[str]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -44,12 +43,10 @@ def step(state: Orchestration | None, command: Command, now: datetime) -> Step:
         events, verdict = decide(state, command, now)
         for event in events:
             evolve(state, event, now)
-    todo = deque(events)
-    while todo:
-        for event in advance(state, todo.popleft(), now):
-            evolve(state, event, now)
-            events.append(event)
-            todo.append(event)
+    for event in events:  # the list grows while we go through it
+        for caused in advance(state, event, now):
+            evolve(state, caused, now)
+            events.append(caused)
     return Step(command, now, verdict, first, events, state, react(events, state))
 
 

@@ -107,8 +107,7 @@ class LocalEngine:
         await asyncio.gather(*self._takers, return_exceptions=True)
         try:
             async with asyncio.timeout(patience):
-                while self._queue or not self._idle.is_set() or self.performer.waiting:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
+                await self.drained()
         except TimeoutError:
             log.warning("stopped with work left; the journal has it", waiting=len(self._queue))
         for task in self._tasks:
@@ -118,6 +117,11 @@ class LocalEngine:
         for work in self._queue:
             work.fail(BusyError("the orchestrator is stopping"))
         self._queue.clear()
+
+    async def drained(self) -> None:
+        """Returns when everything that was handed in is durable and everything owed is on its way."""
+        while self._queue or not self._idle.is_set() or self.performer.waiting:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
     async def __aenter__(self) -> Self:
         return await self.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from oraculo.core.vocabulary import Kind
 
@@ -14,6 +15,7 @@ QUEUE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}$"
 _QUEUE = re.compile(QUEUE_PATTERN)
 
 
+@lru_cache(4096)
 def queue_of(kind: Kind, name: str) -> str:
     return f"escavador_{name}" if kind is Kind.COLETA else f"executador_{name}"
 

@@ -32,7 +32,7 @@ def orders(state: Orchestration, tickets: Iterable[tuple[int, int]], now: dateti
             if task.after not in given:
                 given[task.after] = strict_json.dumps(collected(state, position))
             payload["dados"] = given[task.after]
-        body = strict_json.dumps(
+        body = strict_json.compact(
             {
                 "correlation_id": state.correlation_id,
                 "tipo_evento": task.kind.order,
@@ -81,7 +81,7 @@ def answer(message: Mensagem, raw: bytes) -> RecordResult:
         dados = {key: value for key, value in payload.items() if key not in _ECHO}
     return RecordResult(
         ok=not failed,
-        dados=strict_json.dumps(dados),
+        dados=strict_json.compact(dados),
         erros=erros,
         definitivo=failed and any(erro.get("definitivo") is True for erro in erros),
         ticket=ticket,

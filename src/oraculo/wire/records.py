@@ -66,7 +66,7 @@ def _plan(value: dict[str, Any]) -> Plan:
 
 def _task(value: dict[str, Any]) -> Task:
     value["kind"] = Kind(value["kind"])
-    value["parametros"] = orjson.dumps(value["parametros"])
+    value["parametros"] = strict_json.compact(value["parametros"])
     value["timeout"] = timedelta(seconds=value["timeout"])
     value["feeds"] = tuple(value["feeds"])
     return Task(**value)
@@ -81,7 +81,7 @@ def _gate(value: dict[str, Any]) -> Gate:
 
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "plan": _plan,
-    "dados": orjson.dumps,
+    "dados": strict_json.compact,
     "deadline": datetime.fromisoformat,
     "retry_at": datetime.fromisoformat,
     "retry_after": lambda seconds: timedelta(seconds=seconds),

@@ -150,7 +150,7 @@ def _task(kind: Kind, name: str, item: Coleta | Execucao, defaults: Defaults) ->
         kind,
         name,
         names.queue_of(kind, name),
-        strict_json.dumps(item.parametros),
+        strict_json.compact(item.parametros) if item.parametros else b"{}",
         timedelta(seconds=item.timeout_s or defaults.ticket_timeout_s),
         item.max_tentativas or defaults.max_tentativas,
     )

@@ -1,0 +1,15 @@
+"""`oraculo bench`: how fast this machine orchestrates, durably, with nothing else installed.
+
+The workloads are those of `benchmarks/`, so that the figures can stand beside those of other systems:
+
+W1        N orchestrations of 3 collects → 1 execute, all at once
+W2        one orchestration N wide
+SEQ       N orchestrations of 3 collects → 1 execute, one after another
+WIDTH     what one result costs 10 wide and N wide
+AGE       listing, showing and submitting in an empty database and in one with N finished orchestrations
+INFLIGHT  memory with N orchestrations in flight
+"""
+
+from oraculo.bench.command import command
+
+__all__ = ["command"]

@@ -1,0 +1,36 @@
+"""The trivial work of the benchmark: three collectors and one executor that do nothing but answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oraculo.worker import Worker
+
+COLLECTORS = ("a", "b", "c")
+REQUEST: dict[str, Any] = {
+    "coletas": [{"fonte": f"bench_{name}", "parametros": {"n": 1}} for name in COLLECTORS],
+    "execucoes": [{"executador": "bench_soma", "parametros": {}}],
+}
+
+
+def wide(width: int) -> dict[str, Any]:
+    return {"coletas": [{"fonte": "bench_a", "parametros": {"n": number}} for number in range(width)]}
+
+
+def make_worker(concurrency: int = 256) -> Worker:
+    worker = Worker(concurrency=concurrency, name="bench")
+    for name in COLLECTORS:
+        worker.escavador(f"bench_{name}")(collect)
+    worker.executador("bench_soma")(add)
+    return worker
+
+
+async def collect(parametros: dict[str, Any]) -> dict[str, int]:
+    return {"n": parametros["n"]}
+
+
+async def add(dados: list[dict[str, Any]]) -> dict[str, int]:
+    return {"soma": sum(item["dados"]["n"] for item in dados)}
+
+
+worker = make_worker()
