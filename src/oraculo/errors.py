@@ -14,7 +14,8 @@
     ├── BrokerError
     │   └── BrokerUnavailableError the broker did not confirm
     ├── WorkError                 raised by worker functions: the work failed, and how
-    └── ApiError                  the server answered a client with a problem document
+    ├── ApiError                  the server answered a client with a problem document
+    └── ServerUnreachableError    a client got no answer from the server
 
 Expected refusals of the core (a late answer, a duplicate, a stale timer) are events or nothing at all,
 never exceptions.
@@ -132,3 +133,12 @@ class ApiError(OraculoError):
         self.title = title
         self.detail = detail
         self.problem = dict(problem or {})
+
+
+class ServerUnreachableError(OraculoError):
+    """No answer from the server: it is down, or not there, or the connection broke. What was sent may have arrived."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"cannot reach {url}: {reason}")
+        self.url = url
+        self.reason = reason

@@ -398,7 +398,8 @@ def test_the_reason_says_what_is_allowed() -> None:
 
 
 def test_the_reason_holds_no_password() -> None:
-    assert "hunter2" not in str(check_url("https://ana:hunter2@example.com/"))
+    reason = check_url("https://ana:hunter2@example.com/")
+    assert reason == f"not allowed: a user name or password in the URL; {ALLOWED}"
 
 
 @pytest.mark.parametrize(
@@ -565,6 +566,39 @@ def test_the_borders_of_a_special_block(block: str) -> None:
 )
 def test_the_neighbours_of_special_blocks_are_public(address: str) -> None:
     assert address_refusal(ip_address(address)) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        *(
+            ("::", "unspecified"),
+            ("::1", "loopback"),
+            ("::127.0.0.1", "IPv4-compatible"),
+            ("::ffff:127.0.0.1", "loopback"),
+        ),
+        *(
+            ("64:ff9b::10.0.0.1", "private"),
+            ("64:ff9b:1::1", "local NAT64"),
+            ("100::1", "discard-only"),
+            ("fd00::1", "private"),
+        ),
+        *(
+            ("2001::1", "Teredo"),
+            ("2001:10::1", "protocol assignments"),
+            ("2002::1", "6to4"),
+            ("5f00::1", "segment routing"),
+        ),
+        *(
+            ("fe80::1", "link-local"),
+            ("fec0::1", "site-local"),
+            ("ff02::1", "multicast"),
+            ("4000::1", "not global unicast"),
+        ),
+    ],
+)
+def test_the_kind_is_named(address: str, kind: str) -> None:
+    assert address_refusal(ip_address(address)) == kind
 
 
 @given(st.ip_addresses())

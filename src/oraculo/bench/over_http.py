@@ -24,8 +24,23 @@ AT_ONCE = 64
 def server() -> Iterator[str]:
     """`oraculo up` on a free port with a fresh database; yields its URL."""
     with TemporaryDirectory(prefix="oraculo-bench-") as folder:
-        environment = {**os.environ, "ORACULO_STORE": "sqlite:///bench.db", "LOG_LEVEL": "WARNING", "ORACULO_API_KEY": ""}
-        command = [sys.executable, "-m", "oraculo", "up", "--port", "0", "--json", "--worker", "oraculo.bench.work:worker"]
+        environment = {
+            **os.environ,
+            "ORACULO_STORE": "sqlite:///bench.db",
+            "LOG_LEVEL": "WARNING",
+            "ORACULO_API_KEY": "",
+        }
+        command = [
+            sys.executable,
+            "-m",
+            "oraculo",
+            "up",
+            "--port",
+            "0",
+            "--json",
+            "--worker",
+            "oraculo.bench.work:worker",
+        ]
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None

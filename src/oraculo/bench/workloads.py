@@ -1,4 +1,4 @@
-"""The workloads, each a coroutine that returns its figures. Every result is checked, so that speed is never of nothing."""
+"""The workloads, each a coroutine that returns its figures. Every result is checked, so the speed is of real work."""
 
 from __future__ import annotations
 

@@ -1,0 +1,54 @@
+"""Reads a server's database after the fact and checks what every journal must hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.core import events as ev
+from oraculo.core.state import fold
+from oraculo.core.step import step
+from oraculo.ports.store import Recorded
+from oraculo.wire import records
+
+
+def check(path: Path) -> Counter[str]:
+    """Every journal ends once, is numbered without gaps, explains every attempt, and replays to itself."""
+    return asyncio.run(_check(path))
+
+
+async def _check(path: Path) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    journals: dict[int, list[Recorded]] = {}
+    async with SqliteStore(str(path)) as store:
+        position = 0
+        while page := await store.tail(position, 2000):
+            position = page[-1].position
+            for one in page:
+                journals.setdefault(one.run, []).append(one)
+        assert await store.live() == [], "something is still owed or due"
+    for run, journal in journals.items():
+        seen["orchestrations"] += 1
+        endings = [e for one in journal for e in one.events if isinstance(e, ev.OrchestrationClosed)]
+        assert len(endings) == 1, f"{run} ended {len(endings)} times"
+        seen[endings[0].status.value] += 1
+        expected = 1
+        for one in journal:
+            assert one.first == expected, f"{run}: event {expected} is missing"
+            expected += len(one.events)
+        state = fold((one.at, one.events) for one in journal)
+        for ticket in state.tickets:
+            assert len(ticket.causes or ()) >= ticket.attempt - 1, f"{run}: an attempt without a cause"
+            seen["attempts"] += ticket.attempt
+        _replay(run, journal)
+    return seen
+
+
+def _replay(run: int, journal: list[Recorded]) -> None:
+    state = None
+    for one in journal:
+        done = step(state, records.cause_of(run, one.events), one.at)
+        assert done.events == one.events, f"{run}: replaying step {one.first} gives something else"
+        state = done.state
