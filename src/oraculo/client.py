@@ -16,7 +16,7 @@ import inspect
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from functools import wraps
+from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -78,26 +78,27 @@ _FAILED = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL)
 
 
 def _blocking(build: Callable[P, Script[T]]) -> Callable[Concatenate[Client, P], T]:
-    @wraps(build)
-    def method(self: Client, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._play(build(*args, **kwargs))
 
     return _with_self(method, build)
 
 
 def _awaited(build: Callable[P, Script[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
-    @wraps(build)
-    async def method(self: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._play(build(*args, **kwargs))
 
     return _with_self(method, build)
 
 
-def _with_self(method: T, build: Callable[..., Any]) -> T:
-    """So that `help` and editors show the script's arguments after `self`."""
+def _with_self(method: Callable[P, T], build: Callable[..., Any]) -> Callable[P, T]:
+    """So that `help` shows the script's name, text and arguments."""
+    update_wrapper(method, build)
     shown = inspect.signature(build)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    method.__signature__ = shown.replace(parameters=[first, *shown.parameters.values()])  # type: ignore[attr-defined]
+    gives = str(shown.return_annotation).removeprefix("Script[").removesuffix("]")
+    shown = shown.replace(parameters=[first, *shown.parameters.values()], return_annotation=gives)
+    method.__signature__ = shown  # type: ignore[attr-defined]
     return method
 
 

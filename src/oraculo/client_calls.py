@@ -1,13 +1,13 @@
 """What the client asks of the server, without doing it: every method of the client as a *script*.
 
-A script is a generator. It yields the calls to make and the pauses to keep, is sent each answer (or is thrown the error)
+A script is a generator: it yields the calls to make and the pauses to keep, is sent each answer (or thrown the error),
 and returns what the caller gets. `oraculo.client` plays the same scripts with a blocking and with an asyncio driver, so
 nothing is said twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
@@ -106,7 +106,7 @@ def backoff(tries: int) -> float:
 # -- orchestrations ----------------------------------------------------------------------------------------------------
 
 
-def submit(request: Mapping[str, Any], *, idempotency_key: str | None = None) -> Script[Submitted]:
+def submit(request: Mapping[str, Any], idempotency_key: str | None = None) -> Script[Submitted]:
     """Hand in a request; durable when it returns. With a key (or a `correlation_id`) it may be repeated safely."""
     headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
     got: Answer = yield Call("POST", f"{API}/orchestrations", body=dict(request), headers=headers)
@@ -115,7 +115,7 @@ def submit(request: Mapping[str, Any], *, idempotency_key: str | None = None) ->
     return Submitted(name, got.body.get("status", "pendente"), location, got.body)
 
 
-def result(correlation_id: str, *, wait: float = 30.0) -> Script[Object | None]:
+def result(correlation_id: str, wait: float = 30.0) -> Script[Object | None]:
     """The aggregate when the orchestration has ended; None when it is still running after `wait` seconds. A server that
     goes away meanwhile is waited for as long as `wait` lasts."""
     until = monotonic() + wait
@@ -172,7 +172,7 @@ def cancel(correlation_id: str, motivo: str = "") -> Script[Object]:
     return got.body or {}
 
 
-def events(correlation_id: str, *, after: int = 0) -> Script[list[Object]]:
+def events(correlation_id: str, after: int = 0) -> Script[list[Object]]:
     """The whole journal from event number `after` on."""
     found: list[Object] = []
     while True:
@@ -321,6 +321,3 @@ def _page(body: Any) -> Page:
         return Page(body)
     lists = [value for value in body.values() if isinstance(value, list)]
     return Page(lists[0] if lists else [], body.get("cursor"))
-
-
-Build = Callable[..., Script[Any]]
