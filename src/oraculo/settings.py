@@ -6,6 +6,7 @@ A wrong value stops the start with one line that names the variable, the value a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -19,6 +20,7 @@ BROKERS = ("memory",)
 ENGINES = ("local",)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
+_PASSWORD = re.compile(r"(://[^/?#@,:]*:)[^/?#]*?@(?=[^@,/?#]*(?:[,/?#]|$))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def _number(low: float, high: float) -> Callable[[str, str], float]:
 
 def _whole(low: int, high: int) -> Callable[[str, str], int]:
     def read(name: str, value: str) -> int:
-        if not value.lstrip("-").isdigit() or not low <= int(value) <= high:
+        if not value.isascii() or not value.removeprefix("-").isdigit() or not low <= int(value) <= high:
             raise SettingsError(name, value, f"a whole number from {low} to {high}")
         return int(value)
 
@@ -72,7 +74,7 @@ def _url(*schemes: str) -> Callable[[str, str], str]:
 
     def read(name: str, value: str) -> str:
         for part in value.split(","):
-            if urlsplit(part.strip()).scheme not in schemes or "://" not in part:
+            if part.strip().partition("://")[0].lower() not in schemes or "://" not in part or not _is_url(part):
                 raise SettingsError(name, redact(value), f"a URL that begins with one of {allowed}")
         return value
 
@@ -220,9 +222,14 @@ def read_dotenv(path: Path) -> dict[str, str]:
     return values
 
 
-def redact(url: str) -> str:
-    """A URL without its password."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return url.replace(f":{parts.password}@", ":***@")
+def _is_url(text: str) -> bool:
+    try:
+        _ = urlsplit(text.strip()).port
+    except ValueError:
+        return False
+    return True
+
+
+def redact(urls: str) -> str:
+    """A URL, or several with commas between, without the passwords."""
+    return _PASSWORD.sub(r"\1***@", urls)

@@ -36,7 +36,6 @@ log = structlog.get_logger("oraculo.worker")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MAX_ORDER = 64 * 1024 * 1024  # an order carries what others collected, so it may be large
 TAKE = 256
 WAIT = 5.0
 
@@ -206,7 +205,7 @@ class Worker:
 
     async def _do(self, transport: Transport, handler: _Handler, job: Job) -> None:
         try:
-            order = mensagem.parse(job.body, max_bytes=MAX_ORDER)
+            order = mensagem.parse_order(job.body)
         except WireError as error:
             log.error("an order that cannot be read is dropped; its ticket will time out", error=error.detail)
             self._outbox.append((job, b""))

@@ -40,7 +40,7 @@ def decide(state: Orchestration, command: Command, now: datetime) -> tuple[list[
 def _confirm(state: Orchestration, tickets: list[tuple[int, int]]) -> tuple[list[Event], Verdict]:
     """A confirmation moves a ticket from `pendente` to `em_execucao`; when the answer overtook it, it is idle."""
     valid = []
-    for position, attempt in tickets:
+    for position, attempt in dict.fromkeys(tickets):  # a message sent again is confirmed again, maybe in one breath
         ticket = state.tickets[position]
         if ticket.attempt == attempt and ticket.phase is Phase.OWED:
             valid.append((position, attempt))

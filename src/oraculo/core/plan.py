@@ -129,6 +129,8 @@ def graph(
     if sum(len(d) for d in depends.values()) > MAX_EDGES:
         raise PlanError(f"more than {MAX_EDGES} dependencies", "tasks")
     for name, needs in depends.items():
+        if name not in tasks:
+            raise PlanError(f"dependencies are given for {name!r}, which does not exist", "tasks")
         for need in needs:
             if need not in tasks:
                 raise PlanError(f"task {name!r} depends on {need!r}, which does not exist", "tasks")
@@ -136,23 +138,20 @@ def graph(
     if cycle:
         raise PlanError("the dependencies form a cycle: " + " → ".join(cycle), "tasks")
     index = {name: number for number, name in enumerate(tasks)}
-    gates: list[Gate] = []
-    shared: dict[tuple[int, ...], int] = {}
-    after: dict[int, int] = {}
+    behind: dict[tuple[int, ...], list[int]] = {}  # tasks that wait for the same tasks share a gate
     for name, needs in depends.items():
         inputs = tuple(sorted({index[need] for need in needs}))
-        if not inputs:
-            continue
-        if inputs not in shared:
-            shared[inputs] = len(gates)
-            gates.append(Gate(FanIn.TODAS_OK, len(inputs), inputs, (), essential=False))
-        gate = shared[inputs]
-        gates[gate] = replace(gates[gate], releases=(*gates[gate].releases, index[name]))
-        after[index[name]] = gate
+        if inputs:
+            behind.setdefault(inputs, []).append(index[name])
+    gates = [
+        Gate(FanIn.TODAS_OK, len(inputs), inputs, tuple(releases), essential=False)
+        for inputs, releases in behind.items()
+    ]
+    after = {task: number for number, gate in enumerate(gates) for task in gate.releases}
     gates.append(Gate(FanIn.TODOS, 1, tuple(range(len(tasks)))))
     feeds: list[list[int]] = [[] for _ in tasks]
-    for number, gate_ in enumerate(gates):
-        for task in gate_.inputs:
+    for number, gate in enumerate(gates):
+        for task in gate.inputs:
             feeds[task].append(number)
     for number, task_ in enumerate(tasks.values()):
         task_.after, task_.feeds = after.get(number), tuple(feeds[number])

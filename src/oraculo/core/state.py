@@ -110,11 +110,13 @@ class Orchestration:
         heappush(self.timers, (at, timer))
 
     def due(self, now: datetime) -> Iterator[int]:
-        """The timers whose time has come; stale ones are dropped on the way."""
+        """The timers whose time has come, each once; stale ones are dropped on the way."""
+        before: tuple[datetime, int] | None = None
         while self.timers and self.timers[0][0] <= now:
-            at, timer = heappop(self.timers)
-            if self.due_of(timer) == at:
+            entry = at, timer = heappop(self.timers)
+            if entry != before and self.due_of(timer) == at:
                 yield timer
+            before = entry  # the same timer armed twice for the same instant comes out twice in a row
 
     def wake_at(self) -> datetime | None:
         """When to send Wake next; None when nothing can become due."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -80,17 +80,35 @@ class Gateway:
         while True:
             left = until - asyncio.get_running_loop().time()
             deliveries = await self._broker.fetch(queue, limit=limit, wait=max(0.0, left))
-            leases = [lease for delivery in deliveries if (lease := await self._grant(delivery, worker, length))]
+            leases = await self._grant_all(deliveries, worker, length)
             if leases or left <= 0:
                 seen = self.saw(worker, queue)
                 seen.leased += len(leases)
                 return leases
 
+    async def _grant_all(self, deliveries: Sequence[Delivery], worker: str, length: timedelta) -> list[Lease]:
+        """Leases of those that still need work. When the caller goes away half way, all of them go back."""
+        leases: list[Lease] = []
+        done = 0
+        try:
+            for delivery in deliveries:
+                lease = await self._grant(delivery, worker, length)
+                done += 1
+                if lease is not None:
+                    leases.append(lease)
+        except BaseException:
+            for lease in leases:
+                await self.release(lease.lease_id)
+            for delivery in deliveries[done:]:
+                await self._settle(Settlement(delivery, Settle.RETRY))
+            raise
+        return leases
+
     async def _grant(self, delivery: Delivery, worker: str, length: timedelta) -> Lease | None:
         """A lease, unless the ticket needs no work any more; then the message is done with."""
         ticket: tuple[str, int] | None = None
         try:
-            message = mensagem.parse(delivery.body, max_bytes=len(delivery.body))
+            message = mensagem.parse_order(delivery.body)
         except WireError:
             message = None
         if message is not None and message.ticket_id is not None:
@@ -117,7 +135,9 @@ class Gateway:
     async def answered(self, ticket_id: str, attempt: int | None) -> None:
         """A durable result settles the leases of its ticket."""
         for lease_id in list(self._by_ticket.get(ticket_id, ())):
-            lease = self._leases[lease_id]
+            lease = self._leases.get(lease_id)
+            if lease is None:  # it expired while we were settling another
+                continue
             if attempt is not None and lease.ticket != (ticket_id, attempt):
                 continue
             self._pop(lease_id)

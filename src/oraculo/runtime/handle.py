@@ -27,6 +27,8 @@ from oraculo.wire import strict_json
 
 log = structlog.get_logger("oraculo.handle")
 
+BROKEN = "broken"  # another message of the same orchestration made its step fail
+
 
 class Handled:
     """What one transaction did: its steps in order, and the orchestrations that ended in it."""
@@ -119,12 +121,12 @@ class Handler:
                     return self._quarantine(batch, work, _dead(work, "unknown_correlation", detail))
                 return Outcome(Fate.UNKNOWN)
             if run in broken:
-                return Outcome(Fate.IDLE, "broken", run)
+                return Outcome(Fate.IDLE, BROKEN, run)
         was_closed = state is not None and state.closed_at is not None
         try:
             done = step(state, command, now)
         except Exception as error:
-            run = work.run or (state.run if state else 0)
+            run = command.run if isinstance(command, Start) else state.run if state else 0
             log.exception("step failed", correlation_id=work.correlation_id, command=type(command).__name__)
             broken.add(run)
             return self._quarantine(batch, work, _dead(work, "handler_error", f"{type(error).__name__}: {error}"))
@@ -170,7 +172,7 @@ class Handler:
 
     def _quarantine(self, batch: Batch, work: Work, dead: DeadLetter, run: int = 0) -> Outcome:
         """Keep the bytes and the reason. A command that did not come as a message has nothing to keep."""
-        if dead.body:
+        if work.queue:
             batch.dead.append(dead)
             batch.counts[dead.queue, Fate.QUARANTINED.value] += 1
         return Outcome(Fate.QUARANTINED, dead.reason, run, work.correlation_id)
@@ -182,6 +184,7 @@ class Handler:
         batch = handled.batch
         batch.steps = [done for done in batch.steps if done.state.run not in broken]
         handled.closed = [closed for closed in handled.closed if closed.state.run not in broken]
+        batch.keys = [key for key in batch.keys if key.run not in broken]
         for run in broken:
             batch.results.pop(run, None)
             self.cache.drop(run)
@@ -190,6 +193,8 @@ class Handler:
         for work, outcome in outcomes:
             if outcome.run in broken and outcome.fate is not Fate.QUARANTINED:
                 work.fail(error)
+                if work.queue and outcome.reason != BROKEN:
+                    batch.counts[work.queue, outcome.fate.value] -= 1  # it will come again
             else:
                 kept.append((work, outcome))
         return kept

@@ -42,7 +42,7 @@ def result_work(raw: bytes, queue: str) -> Work:
 
 def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlation_id: str = "") -> Work:
     reason = error.code if isinstance(error, WireError) else "invalid_plan"
-    dead = DeadLetter(queue, reason, error.detail, raw or b"\0", correlation_id or None)
+    dead = DeadLetter(queue, reason, error.detail, raw, correlation_id or None)
     return Work(dead=dead, queue=queue, correlation_id=correlation_id, body=raw)
 
 

@@ -16,7 +16,11 @@ from oraculo.errors import WireError
 from oraculo.wire import strict_json
 
 MAX_ID = 128
-_ISO_8601 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
+MAX_ORDER = 64 * 1024 * 1024
+_HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
+_ISO_8601 = re.compile(
+    rf"\d{{4}}-\d\d-\d\dT{_HOUR_MINUTE}:[0-5]\d(?:\.\d{{1,9}})?(?:Z|[+-]{_HOUR_MINUTE})", re.ASCII
+)
 _EVENTS = {event.value: event for event in TipoEvento}
 _OPTIONAL_TEXT = ("message_id", "ticket_id", "prazo", "fila_resposta", "traceparent", "token")
 REQUIRED = ("correlation_id", "tipo_evento", "payload", "timestamp")
@@ -41,6 +45,12 @@ class Mensagem:
 def parse(raw: bytes, *, max_bytes: int = strict_json.MAX_BYTES) -> Mensagem:
     """Bytes → message, or WireError whose code is the reason for the dead letter."""
     return from_value(strict_json.loads(raw, max_bytes=max_bytes))
+
+
+def parse_order(raw: bytes) -> Mensagem:
+    """Bytes that we wrote ourselves → message. An order carries what others collected, so it may be larger, and a few
+    levels deeper, than anything that we take from outside."""
+    return from_value(strict_json.loads(raw, max_bytes=MAX_ORDER, max_depth=strict_json.MAX_DEPTH + 4))
 
 
 def from_value(value: Any) -> Mensagem:
@@ -89,6 +99,9 @@ def _optional(message: Mensagem, value: dict[str, Any]) -> None:
 
 
 def check_attempt(name: str, item: Any) -> int:
+    """A whole number from 1; `1.0` is one too, as in JSON Schema: some languages write every number like that."""
+    if isinstance(item, float) and item.is_integer():
+        item = int(item)
     if isinstance(item, bool) or not isinstance(item, int) or not 1 <= item <= 2**31:
         raise _invalid(name, item, "an integer from 1")
     return item

@@ -150,10 +150,17 @@ def _task(kind: Kind, name: str, item: Coleta | Execucao, defaults: Defaults) ->
         kind,
         name,
         names.queue_of(kind, name),
-        strict_json.compact(item.parametros) if item.parametros else b"{}",
+        _parameters(item.parametros) if item.parametros else b"{}",
         timedelta(seconds=item.timeout_s or defaults.ticket_timeout_s),
         item.max_tentativas or defaults.max_tentativas,
     )
+
+
+def _parameters(parametros: dict[str, Any]) -> bytes:
+    try:
+        return strict_json.compact(parametros)
+    except (TypeError, ValueError) as error:  # from Python only: what came as JSON can be written as JSON
+        raise PlanError(f"parametros cannot be written as JSON: {error}", "parametros") from None
 
 
 def fingerprint(request: Requisicao) -> str:

@@ -49,7 +49,7 @@ class MemoryBroker:
             self._queue(message.queue).ready.append(delivery)
             woken.add(message.queue)
         for name in woken:
-            self._wake(name)
+            _wake(self._queues[name])
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         source = self._queue(queue)
@@ -62,7 +62,7 @@ class MemoryBroker:
             unsettled[delivery.tag] = delivery
             taken.append(delivery)
         if ready:
-            self._wake(queue)
+            _wake(source)
         return taken
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
@@ -110,14 +110,6 @@ class MemoryBroker:
             queue = self._queues[name] = _Queue()
         return queue
 
-    def _wake(self, name: str) -> None:
-        waiting = self._queues[name].waiting
-        while waiting:
-            waiter = waiting.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-
     async def _arrival(self, queue: _Queue, wait: float) -> None:
         waiter = asyncio.get_running_loop().create_future()
         queue.waiting.append(waiter)
@@ -126,6 +118,10 @@ class MemoryBroker:
                 await waiter
         except TimeoutError:
             pass
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and queue.ready:
+                _wake(queue)  # it was our turn, and we go away: the next one's, then
+            raise
         finally:
             if waiter in queue.waiting:
                 queue.waiting.remove(waiter)
@@ -133,8 +129,9 @@ class MemoryBroker:
     def _again(self, delivery: Delivery) -> None:
         self._tag += 1
         again = Delivery(delivery.queue, delivery.body, self._tag, True, delivery.headers)
-        self._queue(delivery.queue).ready.append(again)
-        self._wake(delivery.queue)
+        queue = self._queue(delivery.queue)
+        queue.ready.append(again)
+        _wake(queue)
 
     def _later(self, delivery: Delivery, delay: float) -> None:
         def arrive() -> None:
@@ -143,3 +140,12 @@ class MemoryBroker:
 
         timer = asyncio.get_running_loop().call_later(delay, arrive)
         self._timers.add(timer)
+
+
+def _wake(queue: _Queue) -> None:
+    """Tell the one who has waited longest."""
+    while queue.waiting:
+        waiter = queue.waiting.popleft()
+        if not waiter.done():
+            waiter.set_result(None)
+            return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import apsw
@@ -18,6 +18,8 @@ _SUMMARY = """
 SELECT runs.run, correlation_id, status, tipo, created_at, closed_at, total, open, failed, fingerprint, version
 FROM runs"""
 _STEP = "SELECT run, first, at, format, events, position FROM journal"
+# A run gets its number, which holds the time, a little before it is recorded as created.
+_NUMBERED_BEFORE = timedelta(minutes=10)
 _DEAD = "SELECT id, queue, reason, detail, correlation_id, headers, body, at FROM dead_letters"
 
 
@@ -89,7 +91,7 @@ def find(connection: apsw.Connection, query: Query) -> list[Summary]:
         values.append(query.before_run)
     if query.since is not None:
         where.append(f"{order} >= ?")
-        values.append((to_micros(query.since) // 1000) << 20)
+        values.append((to_micros(query.since - _NUMBERED_BEFORE) // 1000) << 20)
         where.append("created_at >= ?")
         values.append(to_micros(query.since))
     if query.status:
@@ -106,7 +108,8 @@ def events(connection: apsw.Connection, run: int, after: int, limit: int) -> lis
     """The step that holds event `after`+1 begins at or before it."""
     start = "SELECT max(first) FROM journal WHERE run = ?1 AND first <= ?2"
     sql = f"{_STEP} WHERE run = ?1 AND first >= ifnull(({start}), 0) ORDER BY first LIMIT ?3"
-    return [_step(row) for row in fetch(connection, sql, (run, after + 1, limit))]
+    steps = [_step(row) for row in fetch(connection, sql, (run, after + 1, limit))]
+    return [step for step in steps if step.first + len(step.events) > after + 1]
 
 
 def tail(connection: apsw.Connection, after: int, limit: int) -> list[Recorded]:

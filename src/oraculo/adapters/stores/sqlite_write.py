@@ -172,5 +172,7 @@ def prune(connection: apsw.Connection, before: datetime, limit: int) -> int:
         chosen = (orjson.dumps([run for (run,) in runs]).decode(),)
         for table in ("journal", "results", "run_destinos", "runs"):
             connection.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", chosen)
-        connection.execute("DELETE FROM idempotency_keys WHERE at < ?", (to_micros(before),))
+        connection.execute(
+            "DELETE FROM idempotency_keys WHERE at < ? AND run NOT IN (SELECT run FROM runs)", (to_micros(before),)
+        )
     return len(runs)
