@@ -18,6 +18,7 @@ import orjson
 from oraculo.bench.work import COLLECTORS, REQUEST, make_worker, wide
 from oraculo.bootstrap import Oraculo
 from oraculo.errors import OraculoError
+from oraculo.runtime.tuning import tune
 from oraculo.settings import load
 from oraculo.wire import requests
 
@@ -28,6 +29,7 @@ Figures = dict[str, Any]
 @asynccontextmanager
 async def embedded(directory: str | None = None, *, workers: bool = True) -> AsyncIterator[Oraculo]:
     """Oráculo with a SQLite file (synchronous=FULL), the in-process broker and the bench's workers."""
+    tune()
     with TemporaryDirectory(prefix="oraculo-bench-", dir=directory) as folder:
         settings = load({"ORACULO_STORE": f"sqlite:///{Path(folder) / 'bench.db'}", "LOG_LEVEL": "WARNING"}, None)
         async with Oraculo(settings, workers=[make_worker()] if workers else []) as oraculo:

@@ -8,7 +8,7 @@ its task feeds, however wide the plan is. Collect → execute is one shape (`sta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from oraculo.core.vocabulary import FanIn, Kind
@@ -109,7 +109,7 @@ def _needed(mode: FanIn, minimo: int | None, width: int) -> int:
         return minimo
     if minimo is not None:
         raise PlanError(f"fan_in.minimo goes with modo quorum, not with {mode.value}", "fan_in.minimo")
-    return 1
+    return width if mode is FanIn.TODAS_OK else 1
 
 
 def graph(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -145,6 +145,17 @@ class Gateway:
             if lease.worker in self.workers:
                 self.workers[lease.worker].answered += 1
                 self.workers[lease.worker].last_seen = self._clock.now()
+
+    async def answered_without_ticket(self, runs: Collection[int]) -> None:
+        """Durable results that did not say which ticket they are for: whatever needs no work any more is settled."""
+        for ticket_id in list(self._by_ticket):
+            parsed = parse_ticket_id(ticket_id)
+            if parsed is None or parsed[0] not in runs:
+                continue
+            for lease_id in list(self._by_ticket.get(ticket_id, ())):
+                lease = self._leases.get(lease_id)
+                if lease is not None and lease.ticket is not None and not await self._wanted(*lease.ticket):
+                    await self.answered(*lease.ticket)
 
     def extend(self, lease_id: str, length: timedelta | None = None) -> Lease:
         lease = self._leases.get(lease_id)

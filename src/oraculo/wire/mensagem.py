@@ -18,12 +18,11 @@ from oraculo.wire import strict_json
 MAX_ID = 128
 MAX_ORDER = 64 * 1024 * 1024
 _HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
-_ISO_8601 = re.compile(
-    rf"\d{{4}}-\d\d-\d\dT{_HOUR_MINUTE}:[0-5]\d(?:\.\d{{1,9}})?(?:Z|[+-]{_HOUR_MINUTE})", re.ASCII
-)
+_ISO_8601 = re.compile(rf"\d{{4}}-\d\d-\d\dT{_HOUR_MINUTE}:[0-5]\d(?:\.\d{{1,9}})?(?:Z|[+-]{_HOUR_MINUTE})", re.ASCII)
 _EVENTS = {event.value: event for event in TipoEvento}
-_OPTIONAL_TEXT = ("message_id", "ticket_id", "prazo", "fila_resposta", "traceparent", "token")
+_OPTIONAL_TEXT = frozenset(("message_id", "ticket_id", "prazo", "fila_resposta", "traceparent", "token"))
 REQUIRED = ("correlation_id", "tipo_evento", "payload", "timestamp")
+_REQUIRED = frozenset(REQUIRED)
 
 
 @dataclass(slots=True)
@@ -48,35 +47,38 @@ def parse(raw: bytes, *, max_bytes: int = strict_json.MAX_BYTES) -> Mensagem:
 
 
 def parse_order(raw: bytes) -> Mensagem:
-    """Bytes that we wrote ourselves → message. An order carries what others collected, so it may be larger, and a few
-    levels deeper, than anything that we take from outside."""
-    return from_value(strict_json.loads(raw, max_bytes=MAX_ORDER, max_depth=strict_json.MAX_DEPTH + 4))
+    """Bytes that an orchestrator wrote → message. An order carries what others collected, so it may be larger and deeper
+    than anything that we take from outside; what is in it was checked when it came in."""
+    if len(raw) > MAX_ORDER:
+        raise WireError("too_large", f"{len(raw)} bytes; at most {MAX_ORDER} are allowed")
+    return from_value(strict_json.loads_trusted(raw))
 
 
 def from_value(value: Any) -> Mensagem:
     if not isinstance(value, dict):
         raise WireError("not_an_object", f"a message is a JSON object, not {_name(value)}")
-    missing = [name for name in REQUIRED if name not in value]
-    if missing:
+    try:
+        correlation_id, tipo_evento = value["correlation_id"], value["tipo_evento"]
+        payload, timestamp = value["payload"], value["timestamp"]
+    except KeyError:
+        missing = [name for name in REQUIRED if name not in value]
         raise WireError(
             "missing_field", f"missing: {', '.join(missing)}", [_where(name, "required") for name in missing]
-        )
-    correlation_id = value["correlation_id"]
+        ) from None
     if not isinstance(correlation_id, str) or not 1 <= len(correlation_id) <= MAX_ID:
         raise _invalid("correlation_id", correlation_id, f"a string of 1 to {MAX_ID} characters")
-    event = _EVENTS.get(value["tipo_evento"]) if isinstance(value["tipo_evento"], str) else None
+    event = _EVENTS.get(tipo_evento) if isinstance(tipo_evento, str) else None
     if event is None:
         allowed = ", ".join(_EVENTS)
         raise WireError(
             "unknown_event",
-            f"tipo_evento {_show(value['tipo_evento'])}; allowed: {allowed}",
+            f"tipo_evento {_show(tipo_evento)}; allowed: {allowed}",
             [_where("tipo_evento", f"allowed: {allowed}")],
         )
-    payload = value["payload"]
     if not isinstance(payload, dict):
         raise _invalid("payload", payload, "an object")
-    check_timestamp("timestamp", value["timestamp"])
-    message = Mensagem(correlation_id, event, payload, value["timestamp"])
+    check_timestamp("timestamp", timestamp)
+    message = Mensagem(correlation_id, event, payload, timestamp)
     if len(value) > 4:
         _optional(message, value)
     return message
@@ -84,18 +86,18 @@ def from_value(value: Any) -> Mensagem:
 
 def _optional(message: Mensagem, value: dict[str, Any]) -> None:
     for name, item in value.items():
-        if name in REQUIRED or item is None:
+        if name in _REQUIRED or item is None:
             continue
         if name in _OPTIONAL_TEXT:
             if not isinstance(item, str):
                 raise _invalid(name, item, "a string")
-            if name == "prazo":
-                check_timestamp(name, item)
             setattr(message, name, item)
         elif name == "tentativa":
             message.tentativa = check_attempt(name, item)
         else:
             message.extra[name] = item
+    if message.prazo is not None:
+        check_timestamp("prazo", message.prazo)
 
 
 def check_attempt(name: str, item: Any) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from oraculo.core import events as ev
+from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
 from oraculo.ports.store import Batch
 
@@ -106,6 +107,7 @@ class Metrics:
         match event:
             case ev.TicketConcluded(position):
                 tally[self.tickets, "concluida", tasks[position].kind.value] += 1
+                self._overtaken(state, position, tally)
             case ev.DispatchConfirmed(confirmed):
                 tally[(self.published,)] += len(confirmed)
                 for position, attempt in confirmed:
@@ -121,8 +123,10 @@ class Metrics:
                 self.duration.labels(status.value).observe(max(0.0, (step.at - state.started_at).total_seconds()))
             case ev.AttemptFailed(position, _attempt, cause):
                 tally[self.retries, tasks[position].kind.value, cause.value] += 1
+                self._overtaken(state, position, tally)
             case ev.TicketFailed(position, _attempt, status):
                 tally[self.tickets, status.value, tasks[position].kind.value] += 1
+                self._overtaken(state, position, tally)
             case ev.TicketsClosed(positions, status):
                 for position in positions:
                     tally[self.tickets, status.value, tasks[position].kind.value] += 1
@@ -136,6 +140,11 @@ class Metrics:
                 tally[self.notices, "desistiu"] += 1
             case _:
                 pass
+
+    def _overtaken(self, state: Orchestration, position: int, tally: Tally[tuple[Any, ...]]) -> None:
+        """An answer that came before the broker's confirmation was recorded is as good as the confirmation."""
+        if state.tickets[position].started_at is None:
+            tally[(self.published,)] += 1
 
     def exposition(self) -> bytes:
         if self._depths is not None:

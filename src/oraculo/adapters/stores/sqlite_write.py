@@ -105,7 +105,7 @@ def _run_row(state: Orchestration, expected: int) -> list[object]:
     failed = 0 if state.closed_at is None else sum(1 for ticket in state.tickets if ticket.status in _FAILED)
     return [
         state.run,
-        state.status.value,
+        state.status,
         state.version,
         None if state.closed_at is None else to_micros(state.closed_at),
         None if wake_at is None else to_micros(wake_at),

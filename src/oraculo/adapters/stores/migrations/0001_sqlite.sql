@@ -26,7 +26,7 @@ CREATE TABLE run_destinos (
 CREATE INDEX run_destinos_by_run ON run_destinos (run);
 
 CREATE TABLE journal (
-  position INTEGER PRIMARY KEY,
+  position INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again, so a tail misses nothing after a prune
   run      INTEGER NOT NULL,
   first    INTEGER NOT NULL,
   at       INTEGER NOT NULL,
