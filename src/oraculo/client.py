@@ -23,7 +23,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from oraculo import client_calls as calls
-from oraculo.client_calls import Answer, Call, EventStream, Page, Pause, Script, Submitted
+from oraculo.client_calls import Answer, Call, Page, Pause, Script, Submitted
+from oraculo.client_stream import EventStream
 from oraculo.errors import ApiError, OraculoError, ServerUnreachableError, SettingsError
 
 __all__ = ["ApiError", "AsyncClient", "Client", "Page", "ServerUnreachableError", "Submitted"]
@@ -129,12 +130,15 @@ class Client(_Manners):
     dead_letters = _blocking(calls.dead_letters)
     dead_letter = _blocking(calls.dead_letter)
     requeue_dead_letter = _blocking(calls.requeue_dead_letter)
+    requeue_dead_letters = _blocking(calls.requeue_dead_letters)
     discard_dead_letter = _blocking(calls.discard_dead_letter)
+    discard_dead_letters = _blocking(calls.discard_dead_letters)
     task_types = _blocking(calls.task_types)
     task_type = _blocking(calls.task_type)
     put_task_type = _blocking(calls.put_task_type)
     remove_task_type = _blocking(calls.remove_task_type)
     health = _blocking(calls.health)
+    ready = _blocking(calls.ready)
 
     def stream(self, correlation_id: str, after: int = 0) -> Iterator[dict[str, Any]]:
         """Every event from number `after` on, as it happens, until the orchestration has ended. Reconnects by itself;
@@ -146,7 +150,7 @@ class Client(_Manners):
                     if response.status_code != 200:
                         calls.answer(response.status_code, response.headers, response.read())
                     for one in httpx2.EventSource(response, MAX_EVENT):
-                        event = stream.take(one.data)
+                        event = stream.take(one.event, one.data)
                         if event is not None:
                             yield event
             except _FAILED as error:
@@ -154,7 +158,7 @@ class Client(_Manners):
             except OraculoError as error:
                 self._play(stream.broken(error))
             else:
-                self._play(stream.ended())
+                self._play(stream.broken(self._unreachable(ConnectionError("the stream was cut"))))
 
     def _play(self, script: Script[T]) -> T:
         """Do what the script says, and return what it returns."""
@@ -209,12 +213,15 @@ class AsyncClient(_Manners):
     dead_letters = _awaited(calls.dead_letters)
     dead_letter = _awaited(calls.dead_letter)
     requeue_dead_letter = _awaited(calls.requeue_dead_letter)
+    requeue_dead_letters = _awaited(calls.requeue_dead_letters)
     discard_dead_letter = _awaited(calls.discard_dead_letter)
+    discard_dead_letters = _awaited(calls.discard_dead_letters)
     task_types = _awaited(calls.task_types)
     task_type = _awaited(calls.task_type)
     put_task_type = _awaited(calls.put_task_type)
     remove_task_type = _awaited(calls.remove_task_type)
     health = _awaited(calls.health)
+    ready = _awaited(calls.ready)
 
     async def stream(self, correlation_id: str, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Every event from number `after` on, as it happens, until the orchestration has ended. Reconnects by itself;
@@ -226,7 +233,7 @@ class AsyncClient(_Manners):
                     if response.status_code != 200:
                         calls.answer(response.status_code, response.headers, await response.aread())
                     async for one in httpx2.EventSource(response, MAX_EVENT):
-                        event = stream.take(one.data)
+                        event = stream.take(one.event, one.data)
                         if event is not None:
                             yield event
             except _FAILED as error:
@@ -234,7 +241,7 @@ class AsyncClient(_Manners):
             except OraculoError as error:
                 await self._play(stream.broken(error))
             else:
-                await self._play(stream.ended())
+                await self._play(stream.broken(self._unreachable(ConnectionError("the stream was cut"))))
 
     async def call(self, call: Call) -> Answer:
         """One call as it is; for what has no method of its own."""

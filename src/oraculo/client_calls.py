@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 import orjson
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 API = "/api/v1"
 LONG_POLL = 20.0  # seconds that one call waits at the server
-RIDE_OUT = 60.0  # seconds of trouble after which a stream that was running gives up
+SLOW = 300.0  # seconds that a call about many things may take
 TROUBLE = (429, 502, 503, 504)  # answers that may be better in a moment
 
 Object = dict[str, Any]
@@ -40,7 +40,8 @@ class Call:
     patience: float = 0.0
 
     def content(self) -> bytes | None:
-        return None if self.body is None else orjson.dumps(self.body)
+        """The body as JSON; `bytes` are JSON already."""
+        return self.body if self.body is None or isinstance(self.body, bytes) else orjson.dumps(self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +71,18 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Part of a list; `cursor` fetches the next part, None when this was the last."""
+    """Part of a list; `cursor` fetches the next part, None when this was the last. Dead letters are counted by queue
+    and reason in `groups`."""
 
     items: list[Object]
     cursor: str | None = None
+    groups: list[Object] = field(default_factory=list)
 
 
 def part(text: object) -> str:
-    """One segment of a path, whatever characters it holds."""
-    return quote(str(text), safe="")
+    """One segment of a path, whatever characters it holds, `..` included."""
+    quoted = quote(str(text), safe="")
+    return quoted.replace(".", "%2E") if quoted in (".", "..") else quoted
 
 
 def answer(status: int, headers: Mapping[str, str], content: bytes) -> Answer:
@@ -103,6 +107,12 @@ def backoff(tries: int) -> float:
     return float(min(0.1 * 2 ** min(tries, 10), 2.0))
 
 
+def _fetch(call: Call) -> Script[Object]:
+    """The document that one call gives."""
+    got: Answer = yield call
+    return cast(Object, got.body)
+
+
 # -- orchestrations ----------------------------------------------------------------------------------------------------
 
 
@@ -121,7 +131,8 @@ def result(correlation_id: str, wait: float = 30.0) -> Script[Object | None]:
     until = monotonic() + wait
     reached, tries = False, 0
     while True:
-        left = max(0.0, until - monotonic())
+        began = monotonic()
+        left = max(0.0, until - began)
         asked = min(left, LONG_POLL)
         try:
             got: Answer = yield Call(
@@ -136,19 +147,21 @@ def result(correlation_id: str, wait: float = 30.0) -> Script[Object | None]:
             yield Pause(min(backoff(tries), left))
             tries += 1
             continue
-        reached, tries = True, 0
+        reached = True
         if got.status == 200:
-            document: Object = got.body
-            return document
+            return cast(Object, got.body)
         if left <= 0:
             return None
+        if monotonic() - began < asked / 2:  # a server that stops lets nobody wait
+            yield Pause(min(backoff(tries), left))
+            tries += 1
+        else:
+            tries = 0
 
 
 def get(correlation_id: str) -> Script[Object]:
     """The orchestration as it stands: status, tickets, the aggregate so far."""
-    got: Answer = yield Call("GET", f"{API}/orchestrations/{part(correlation_id)}")
-    document: Object = got.body
-    return document
+    return _fetch(Call("GET", f"{API}/orchestrations/{part(correlation_id)}"))
 
 
 def listing(
@@ -163,13 +176,12 @@ def listing(
     statuses = [status] if isinstance(status, str) else list(status or ())
     query = {"status": statuses or None, "fonte": fonte, "since": _instant(since), "limit": limit, "cursor": cursor}
     got: Answer = yield Call("GET", f"{API}/orchestrations", query=_given(query))
-    return _page(got.body)
+    return Page(got.body["orchestrations"], got.body["next"])
 
 
 def cancel(correlation_id: str, motivo: str = "") -> Script[Object]:
     """Cancel it and every open ticket. Cancelling what has ended changes nothing."""
-    got: Answer = yield Call("POST", f"{API}/orchestrations/{part(correlation_id)}/cancel", body={"motivo": motivo})
-    return got.body or {}
+    return _fetch(Call("POST", f"{API}/orchestrations/{part(correlation_id)}/cancel", body={"motivo": motivo}))
 
 
 def events(correlation_id: str, after: int = 0) -> Script[list[Object]]:
@@ -177,81 +189,22 @@ def events(correlation_id: str, after: int = 0) -> Script[list[Object]]:
     found: list[Object] = []
     while True:
         got: Answer = yield Call("GET", f"{API}/orchestrations/{part(correlation_id)}/events", query={"after": after})
-        items = _page(got.body).items
-        found += items
-        if not items or items[-1]["seq"] <= after or not _page(got.body).cursor:
+        found += got.body["events"]
+        if got.body["next"] is None:
             return found
-        after = items[-1]["seq"]
-
-
-class EventStream:
-    """The reconnecting part of `stream`, for both drivers: where to go on, what to pass on, when it is over."""
-
-    def __init__(self, correlation_id: str, after: int) -> None:
-        self.correlation_id = correlation_id
-        self.last = after
-        self.over = False
-        self._began = False
-        self._tries = 0
-        self._trouble_since: float | None = None
-
-    def call(self) -> Call:
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(self.last)}
-        return Call("GET", f"{API}/orchestrations/{part(self.correlation_id)}/stream", headers=headers)
-
-    def take(self, data: str) -> Object | None:
-        """The event in `data`, unless it was seen before."""
-        if not data:
-            return None
-        event = orjson.loads(data)
-        if not isinstance(event, dict) or not isinstance(event.get("seq"), int):
-            return None
-        self._began, self._tries, self._trouble_since = True, 0, None
-        if event["seq"] <= self.last:
-            return None
-        self.last = event["seq"]
-        self.over = self.over or event.get("evento") == "orchestration_closed"
-        return event
-
-    def ended(self) -> Script[None]:
-        """The server closed the stream: because all is told, or because it stops."""
-        if self.over:
-            return
-        self._began = True
-        try:
-            document = yield from get(self.correlation_id)
-        except OraculoError as error:
-            yield from self.broken(error)
-            return
-        self.over = document.get("fim") is not None and document.get("versao", 0) <= self.last
-        if not self.over:
-            yield Pause(backoff(self._tries))
-            self._tries += 1
-
-    def broken(self, error: OraculoError) -> Script[None]:
-        """Go on after a pause, or raise when it was never there, will never work, or was away for too long."""
-        now = monotonic()
-        if self._trouble_since is None:
-            self._trouble_since = now
-        if not self._began or not is_trouble(error) or now - self._trouble_since > RIDE_OUT:
-            raise error
-        yield Pause(backoff(self._tries))
-        self._tries += 1
+        after = got.body["next"]
 
 
 # -- everything else ---------------------------------------------------------------------------------------------------
 
 
 def ticket(ticket_id: str) -> Script[Object]:
-    got: Answer = yield Call("GET", f"{API}/tickets/{part(ticket_id)}")
-    document: Object = got.body
-    return document
+    return _fetch(Call("GET", f"{API}/tickets/{part(ticket_id)}"))
 
 
-def workers() -> Script[list[Object]]:
-    """Who is consuming what, when last seen, and how much each holds."""
-    got: Answer = yield Call("GET", f"{API}/workers")
-    return _page(got.body).items
+def workers() -> Script[Object]:
+    """Who is consuming what, when last seen, and how much each holds; and how full the queues are."""
+    return _fetch(Call("GET", f"{API}/workers"))
 
 
 def dead_letters(
@@ -260,42 +213,47 @@ def dead_letters(
     """Messages that could not be handled, newest first."""
     query = _given({"fila": fila, "motivo": motivo, "limit": limit, "cursor": cursor})
     got: Answer = yield Call("GET", f"{API}/dead-letters", query=query)
-    return _page(got.body)
+    return Page(got.body["dead_letters"], got.body["next"], got.body["groups"])
 
 
 def dead_letter(id: int) -> Script[Object]:
     """One of them, with its bytes."""
-    got: Answer = yield Call("GET", f"{API}/dead-letters/{part(id)}")
-    document: Object = got.body
-    return document
+    return _fetch(Call("GET", f"{API}/dead-letters/{part(id)}"))
 
 
 def requeue_dead_letter(id: int) -> Script[Object]:
-    """Hand the message in again, as it came."""
-    got: Answer = yield Call("POST", f"{API}/dead-letters/{part(id)}/requeue")
-    return got.body or {}
+    """Hand the message in again, as it came. It stays a dead letter when it is refused again."""
+    return _fetch(Call("POST", f"{API}/dead-letters/{part(id)}/requeue"))
+
+
+def requeue_dead_letters(*, fila: str | None = None, motivo: str | None = None) -> Script[Object]:
+    """All that the filter names; one of the two is needed."""
+    query = _given({"fila": fila, "motivo": motivo})
+    return _fetch(Call("POST", f"{API}/dead-letters/requeue", query=query, patience=SLOW))
 
 
 def discard_dead_letter(id: int) -> Script[None]:
     yield Call("DELETE", f"{API}/dead-letters/{part(id)}")
 
 
+def discard_dead_letters(*, fila: str | None = None, motivo: str | None = None) -> Script[Object]:
+    """All that the filter names; one of the two is needed."""
+    query = _given({"fila": fila, "motivo": motivo})
+    return _fetch(Call("DELETE", f"{API}/dead-letters", query=query, patience=SLOW))
+
+
 def task_types() -> Script[Object]:
     """Every task type and what it stands for."""
     got: Answer = yield Call("GET", f"{API}/task-types")
-    document: Object = got.body
-    return document
+    return cast(Object, got.body["task_types"])
 
 
 def task_type(tipo: str) -> Script[Object]:
-    got: Answer = yield Call("GET", f"{API}/task-types/{part(tipo)}")
-    document: Object = got.body
-    return document
+    return _fetch(Call("GET", f"{API}/task-types/{part(tipo)}"))
 
 
 def put_task_type(tipo: str, request: Mapping[str, Any]) -> Script[Object]:
-    got: Answer = yield Call("PUT", f"{API}/task-types/{part(tipo)}", body=dict(request))
-    return got.body or {}
+    return _fetch(Call("PUT", f"{API}/task-types/{part(tipo)}", body=dict(request)))
 
 
 def remove_task_type(tipo: str) -> Script[None]:
@@ -303,9 +261,18 @@ def remove_task_type(tipo: str) -> Script[None]:
 
 
 def health() -> Script[Object]:
-    got: Answer = yield Call("GET", "/health")
-    document: Object = got.body
-    return document
+    return _fetch(Call("GET", "/health"))
+
+
+def ready() -> Script[Object]:
+    """Also when it is not: then the document says why."""
+    try:
+        got: Answer = yield Call("GET", "/ready")
+    except ApiError as error:
+        if "checks" not in error.problem:
+            raise
+        return error.problem
+    return cast(Object, got.body)
 
 
 def _given(query: Mapping[str, Any]) -> Object:
@@ -314,10 +281,3 @@ def _given(query: Mapping[str, Any]) -> Object:
 
 def _instant(at: datetime | str | None) -> str | None:
     return at.isoformat() if isinstance(at, datetime) else at
-
-
-def _page(body: Any) -> Page:
-    if isinstance(body, list):
-        return Page(body)
-    lists = [value for value in body.values() if isinstance(value, list)]
-    return Page(lists[0] if lists else [], body.get("cursor"))

@@ -17,20 +17,21 @@ import asyncio
 import inspect
 import os
 import socket
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from time import time
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import structlog
 
+from oraculo import worker_answers
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import OraculoError, WireError, WorkError
-from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement
-from oraculo.wire import mensagem, names, strict_json
+from oraculo.wire import mensagem, names
 from oraculo.wire.mensagem import Mensagem
+from oraculo.worker_answers import Handler
+from oraculo.worker_threads import Threads
+from oraculo.worker_transport import BrokerTransport, Job, Transport
+
+__all__ = ["BrokerTransport", "Job", "Transport", "Worker"]
 
 log = structlog.get_logger("oraculo.worker")
 
@@ -38,94 +39,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TAKE = 256
 WAIT = 5.0
-
-
-@dataclass(slots=True)
-class Job:
-    """One order that was taken: its bytes, and what the transport needs to settle it."""
-
-    queue: str
-    body: bytes
-    handle: Any
-
-
-class Transport(Protocol):
-    """How orders come and answers go."""
-
-    async def take(self, queue: str, limit: int, wait: float) -> list[Job]: ...
-
-    async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
-        """Send the answers and settle their orders."""
-        ...
-
-    async def give_back(self, job: Job) -> None: ...
-
-    async def keep(self, job: Job) -> bool:
-        """Say that the work goes on. False: nobody wants the answer any more."""
-        ...
-
-    keep_every: float | None  # seconds between two `keep`s; None when the transport needs none
-
-    async def close(self) -> None: ...
-
-
-class BrokerTransport:
-    """Orders and answers over a broker, or over the in-process one."""
-
-    keep_every: float | None = None
-
-    def __init__(self, broker: Broker, *, own: bool = False) -> None:
-        self._broker = broker
-        self._own = own
-
-    async def take(self, queue: str, limit: int, wait: float) -> list[Job]:
-        return [Job(queue, d.body, d) for d in await self._broker.fetch(queue, limit=limit, wait=wait)]
-
-    async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
-        await self._broker.publish([Outgoing(names.RESULTS, body, "") for _, body in answers])
-        await self._broker.settle([Settlement(_delivery(job)) for job, _ in answers])
-
-    async def give_back(self, job: Job) -> None:
-        await self._broker.settle([Settlement(_delivery(job), Settle.RETRY)])
-
-    async def keep(self, job: Job) -> bool:
-        return True
-
-    async def close(self) -> None:
-        if self._own:
-            await self._broker.close()
-
-
-def _delivery(job: Job) -> Delivery:
-    delivery: Delivery = job.handle
-    return delivery
-
-
-@dataclass(slots=True)
-class _Handler:
-    kind: Kind
-    name: str
-    function: Callable[..., Any]
-    wants: frozenset[str]
-    is_async: bool
-
-
-_ALLOWED = ("parametros", "dados", "correlation_id", "ticket_id", "tentativa", "prazo", "mensagem")
+RETRY_FIRST, RETRY_MOST = 0.1, 5.0
+HOLD = 5.0  # seconds that an order of a shared queue may wait here for a free slot before others get it
+GIVE_BACK, LAST_ANSWERS = 2.0, 5.0  # seconds, at a stop, on top of the worker's patience
 
 
 class Worker:
-    """`concurrency` is how many orders are worked on at once, all functions together."""
+    """`concurrency` is how many orders are worked on at once, all functions together. `patience` is how many seconds
+    work that was begun may still take after `stop`; what is not finished by then is given back."""
 
-    def __init__(self, *, concurrency: int = 16, name: str | None = None) -> None:
+    def __init__(self, *, concurrency: int = 16, name: str | None = None, patience: float = 20.0) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
         self.concurrency = concurrency
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
-        self._handlers: dict[str, _Handler] = {}
-        self._stopping = asyncio.Event()
-        self._outbox: list[tuple[Job, bytes]] = []
-        self._written = asyncio.Event()
-        self._slots = asyncio.Semaphore(concurrency)
-        self._threads: ThreadPoolExecutor | None = None
-        self._doing: set[asyncio.Task[None]] = set()
+        self.patience = patience
+        self._handlers: dict[str, Handler] = {}
+        self._stop_asked = False
+        self._prepare()
 
     def escavador(self, fonte: str) -> Callable[[F], F]:
         """Register a collector: what it returns are the `dados` of its result."""
@@ -139,96 +70,134 @@ class Worker:
     def queues(self) -> list[str]:
         return list(self._handlers)
 
+    @property
+    def busy(self) -> int:
+        """Orders that it holds."""
+        return len(self._doing)
+
     def _register(self, kind: Kind, name: str) -> Callable[[F], F]:
+        queue = names.queue_of(kind, name)
+        if not names.is_queue_name(queue):
+            raise ValueError(f"{name!r} cannot be part of a queue's name: letters, digits and _ . - are allowed")
+
         def register(function: F) -> F:
-            wants = frozenset(inspect.signature(function).parameters)
-            unknown = wants.difference(_ALLOWED)
-            if unknown:
-                raise TypeError(f"{function.__name__} takes {sorted(unknown)}; allowed are {', '.join(_ALLOWED)}")
-            queue = names.queue_of(kind, name)
-            self._handlers[queue] = _Handler(kind, name, function, wants, inspect.iscoroutinefunction(function))
+            self._handlers[queue] = worker_answers.handler(kind, name, function)
             return function
 
         return register
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    async def run(self, transport: Transport) -> None:
-        """Work until `stop`; then finish what was begun and give back the rest."""
+    def _prepare(self) -> None:
         self._stopping = asyncio.Event()
-        self._written = asyncio.Event()
+        self._room = asyncio.Event()
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._threads = ThreadPoolExecutor(self.concurrency, thread_name_prefix="oraculo-worker")
+        self._threads = Threads()
+        self._outbox: list[tuple[Job, bytes]] = []
+        self._written = asyncio.Event()
+        self._no_more_answers = False
+        self._doing: set[asyncio.Task[None]] = set()  # begun, or waiting for a slot
+        self._waiting: set[asyncio.Task[None]] = set()  # those that wait
+
+    async def run(self, transport: Transport) -> None:
+        """Work until `stop`; then finish what was begun, as far as patience goes, and give back the rest."""
+        self._prepare()
+        if self._stop_asked:
+            self._stopping.set()
         sender = asyncio.create_task(self._send(transport))
         takers = [asyncio.create_task(self._take(transport, queue)) for queue in self._handlers]
         try:
             await self._stopping.wait()
         finally:
-            for task in takers:
+            await _end(takers, 0)
+            for task in list(self._waiting):
                 task.cancel()
-            await asyncio.gather(*takers, return_exceptions=True)
-            await asyncio.gather(*self._doing, return_exceptions=True)
-            while self._outbox:
-                await self._flush(transport)
-            sender.cancel()
-            await asyncio.gather(sender, return_exceptions=True)
-            self._threads.shutdown(wait=False, cancel_futures=True)
+            if self._doing:
+                await asyncio.wait(self._doing, timeout=self.patience)
+            await _end(self._doing, GIVE_BACK)
+            self._no_more_answers = True
+            self._written.set()
+            await asyncio.wait([sender], timeout=LAST_ANSWERS)
+            if not sender.done():
+                log.error("stopped with answers that could not be sent; their orders will be given to others")
+            await _end([sender], 0)
+            self._threads.close()
+            self._stop_asked = False
             await transport.close()
 
     def stop(self) -> None:
+        """May be called before `run`, which then ends at once."""
+        self._stop_asked = True
         self._stopping.set()
 
     async def _take(self, transport: Transport, queue: str) -> None:
         handler = self._handlers[queue]
-        pause = 0.1
-        while not self._stopping.is_set():
-            async with self._slots:
-                pass  # never take more than can be begun
-            limit = max(1, min(TAKE, self._slots._value))
-            try:
-                jobs = await transport.take(queue, limit, WAIT)
-                pause = 0.1
-            except (OraculoError, OSError) as error:
-                log.warning("cannot take work", queue=queue, error=str(error))
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 5.0)
+        pause = RETRY_FIRST
+        while True:
+            free = self.concurrency - len(self._doing)
+            if free <= 0:  # never take more than can be begun
+                self._room.clear()
+                await self._room.wait()
                 continue
+            try:
+                jobs = await transport.take(queue, min(TAKE, free), WAIT)
+            except Exception as error:
+                if pause == RETRY_FIRST:
+                    _warn("cannot take work, trying again", error, queue=queue)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, RETRY_MOST)
+                continue
+            if pause != RETRY_FIRST:
+                log.info("taking work again", queue=queue)
+                pause = RETRY_FIRST
             for job in jobs:
-                await self._slots.acquire()
                 task = asyncio.create_task(self._do(transport, handler, job))
                 self._doing.add(task)
                 task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._doing.discard(task)
-        self._slots.release()
+        self._room.set()
 
-    async def _do(self, transport: Transport, handler: _Handler, job: Job) -> None:
-        try:
-            order = mensagem.parse_order(job.body)
-        except WireError as error:
-            log.error("an order that cannot be read is dropped; its ticket will time out", error=error.detail)
-            self._outbox.append((job, b""))
-            self._written.set()
-            return
+    async def _do(self, transport: Transport, handler: Handler, job: Job) -> None:
         keeper = None
         if transport.keep_every is not None:
             keeper = asyncio.create_task(self._keep(transport, job, asyncio.current_task()))
         try:
-            payload = await self._call(handler, order)
-        except asyncio.CancelledError:
-            await transport.give_back(job)
+            if self._slots.locked():
+                await self._slot(transport)
+            else:
+                await self._slots.acquire()
+            try:
+                answer = await self._work(handler, job)
+            finally:
+                self._slots.release()
+        except (asyncio.CancelledError, TimeoutError):
+            try:
+                await transport.give_back(job)
+            except Exception as error:
+                _warn("cannot give work back; it comes back when its lease ends", error, queue=job.queue)
             return
         finally:
             if keeper is not None:
                 keeper.cancel()
-        self._outbox.append((job, _answer(handler, order, payload)))
+        self._outbox.append((job, answer))
         self._written.set()
 
+    async def _slot(self, transport: Transport) -> None:
+        """Several queues may have brought more than can be begun. What waits too long is given back to others."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        try:
+            async with asyncio.timeout(None if transport.keep_every is None else HOLD):
+                await self._slots.acquire()
+        finally:
+            self._waiting.discard(task)
+
     async def _keep(self, transport: Transport, job: Job, doing: asyncio.Task[None] | None) -> None:
-        assert transport.keep_every is not None
         while True:
-            await asyncio.sleep(transport.keep_every)
+            await asyncio.sleep(transport.keep_every or WAIT)
             try:
                 wanted = await transport.keep(job)
             except (OraculoError, OSError):
@@ -238,78 +207,69 @@ class Worker:
                 doing.cancel()
                 return
 
-    async def _call(self, handler: _Handler, order: Mensagem) -> dict[str, Any]:
-        """The payload of the answer, also when the function failed."""
-        given: dict[str, Any] = {
-            "parametros": order.payload.get("parametros", {}),
-            "dados": order.payload.get("dados", []),
-            "correlation_id": order.correlation_id,
-            "ticket_id": order.ticket_id,
-            "tentativa": order.tentativa or 1,
-            "prazo": order.prazo,
-            "mensagem": order,
-        }
-        arguments = {name: given[name] for name in handler.wants}
+    async def _work(self, handler: Handler, job: Job) -> bytes:
+        """The answer, also when the function failed."""
+        try:
+            order = mensagem.parse_order(job.body)
+        except WireError as error:
+            log.error("an order that cannot be read", queue=job.queue, error=error.detail)
+            return worker_answers.refused(handler, job.body, error.detail)
+        return worker_answers.answer(handler, order, await self._call(handler, order))
+
+    async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
+        arguments = worker_answers.arguments(handler, order)
         try:
             if handler.is_async:
                 value = await handler.function(**arguments)
             else:
-                loop = asyncio.get_running_loop()
-                value = await loop.run_in_executor(self._threads, lambda: handler.function(**arguments))
-        except asyncio.CancelledError:
-            raise
+                value = await self._threads.run(lambda: handler.function(**arguments))
+                if inspect.isawaitable(value):
+                    value = await value
         except WorkError as error:
-            return _failure(handler, error.codigo, error.mensagem, error.definitivo)
-        except Exception as error:
+            return worker_answers.failure(handler, error.codigo, error.mensagem, error.definitivo)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # it is us who are cancelled, and not something that the function waited for
             log.exception("work failed", correlation_id=order.correlation_id, ticket_id=order.ticket_id)
-            return _failure(handler, type(error).__name__, str(error) or type(error).__name__, False)
-        if handler.kind is Kind.COLETA:
-            return {"fonte": handler.name, "status": "ok", "dados": value, "erros": []}
-        if value is None:
-            value = {}
-        if not isinstance(value, dict):
-            value = {"resultado": value}
-        return value
+            return worker_answers.failure(handler, type(error).__name__, str(error) or type(error).__name__, False)
+        return worker_answers.success(handler, value)
 
     async def _send(self, transport: Transport) -> None:
-        while True:
+        while not self._no_more_answers or self._outbox:
             await self._written.wait()
             self._written.clear()
             await self._flush(transport)
 
     async def _flush(self, transport: Transport) -> None:
-        """Everything that is written so far goes in one call; when that fails, again."""
+        """Everything that is written so far goes in one call; when that fails, again, for as long as it takes."""
         answers, self._outbox = self._outbox, []
-        pause = 0.1
+        pause = RETRY_FIRST
         while answers:
             try:
                 await transport.answer(answers)
-                return
-            except (OraculoError, OSError) as error:
-                log.warning("cannot send answers", answers=len(answers), error=str(error))
+            except Exception as error:
+                if pause == RETRY_FIRST:
+                    _warn("cannot send answers, trying again", error, answers=len(answers))
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, 5.0)
+                pause = min(pause * 2, RETRY_MOST)
+                continue
+            if pause != RETRY_FIRST:
+                log.info("answers sent", answers=len(answers))
+            return
 
 
-def _failure(handler: _Handler, code: str, text: str, definitive: bool) -> dict[str, Any]:
-    key = "fonte" if handler.kind is Kind.COLETA else "executador"
-    erro = {"codigo": code, "mensagem": text[:4000], "definitivo": definitive}
-    return {key: handler.name, "status": "erro", "dados": None, "erros": [erro]}
+async def _end(tasks: Iterable[asyncio.Task[None]], patience: float) -> None:
+    """Cancel them and wait until they have ended, or for `patience` seconds when that is not 0."""
+    chosen = list(tasks)
+    for task in chosen:
+        task.cancel()
+    if chosen:
+        await asyncio.wait(chosen, timeout=patience or None)
 
 
-def _answer(handler: _Handler, order: Mensagem, payload: dict[str, Any]) -> bytes:
-    envelope: dict[str, Any] = {
-        "correlation_id": order.correlation_id,
-        "tipo_evento": handler.kind.answer,
-        "payload": payload,
-        "timestamp": datetime.fromtimestamp(time(), UTC),
-        "ticket_id": order.ticket_id,
-        "tentativa": order.tentativa,
-    }
-    if order.traceparent is not None:
-        envelope["traceparent"] = order.traceparent
-    try:
-        return strict_json.dumps(envelope)
-    except (TypeError, ValueError) as error:
-        envelope["payload"] = _failure(handler, "resultado_invalido", f"o resultado não é JSON: {error}", True)
-        return strict_json.dumps(envelope)
+def _warn(what: str, error: Exception, **about: Any) -> None:
+    if isinstance(error, OraculoError | OSError):
+        log.warning(what, error=str(error), **about)
+    else:
+        log.warning(what, error=str(error), exc_info=error, **about)

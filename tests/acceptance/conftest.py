@@ -30,16 +30,15 @@ class Process:
 
     def start(self, **extra: str) -> str:
         """Started; the first line of its standard output."""
-        log = open(self.cwd / "stderr.log", "a")  # noqa: SIM115
-        self.popen = subprocess.Popen(
-            [sys.executable, "-m", "oraculo", *self.arguments],
-            cwd=self.cwd,
-            env={**os.environ, **self.env, **extra},
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
-        log.close()
+        with open(self.cwd / "stderr.log", "a") as log:
+            self.popen = subprocess.Popen(
+                [sys.executable, "-m", "oraculo", *self.arguments],
+                cwd=self.cwd,
+                env={**os.environ, **self.env, **extra},
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         assert self.popen.stdout is not None
         return self.popen.stdout.readline()
 
@@ -126,12 +125,13 @@ def worker(tmp_path: Path) -> Iterator[Callable[..., Process]]:
         folder.mkdir()
         one = Process(["worker", target, "--url", url], folder, {"LOG_LEVEL": "WARNING", **env})
         started.append(one)
-        one.popen = subprocess.Popen(
-            [sys.executable, "-m", "oraculo", *one.arguments],
-            cwd=folder,
-            env={**os.environ, **one.env},
-            stderr=open(folder / "stderr.log", "a"),  # noqa: SIM115
-        )
+        with open(folder / "stderr.log", "a") as log:
+            one.popen = subprocess.Popen(
+                [sys.executable, "-m", "oraculo", *one.arguments],
+                cwd=folder,
+                env={**os.environ, **one.env},
+                stderr=log,
+            )
         return one
 
     yield make

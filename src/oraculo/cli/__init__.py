@@ -1,0 +1,1 @@
+"""The command line: `oraculo …`. Results go to standard output, everything else to standard error."""

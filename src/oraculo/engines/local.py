@@ -181,8 +181,12 @@ class LocalEngine:
             if not self._room.is_set() and len(queue) < QUEUE_LIMIT:
                 self._room.set()
             try:
+                if self.store_failing_since is not None:
+                    await self._recover()
                 handled = await self.handler.handle(works)
             except StoreError as error:
+                for work in works:
+                    work.fail(error)
                 await self._store_failed(error, pause)
                 pause = min(pause * 2, STORE_RETRY_MOST)
                 continue
@@ -192,18 +196,12 @@ class LocalEngine:
             self._after(handled)
 
     async def _store_failed(self, error: StoreError, pause: float) -> None:
-        """Whatever was told to nobody is still owed or due: read it again from the journal as soon as that works."""
+        """Whatever was told to nobody is still owed or due: the loop recovers before it handles anything else."""
         if self.store_failing_since is None:
             self.store_failing_since = self.clock.now()
             log.error("the store failed", error=str(error))
         await asyncio.sleep(pause)
-        try:
-            await self._recover()
-        except StoreError:
-            self._enqueue([Work()])  # come here again
-            return
-        self.store_failing_since = None
-        log.info("the store works again")
+        self._enqueue([Work()])  # come here again, even if nobody asks for anything
 
     def _after(self, handled: Handled) -> None:
         steps = handled.batch.steps

@@ -69,7 +69,8 @@ class Handler:
 
     async def state(self, run: int) -> Orchestration | None:
         """The committed state of an orchestration. Read it at once: it is the live one, and it goes on changing."""
-        await self._settled.wait()
+        while not self._settled.is_set():  # once is not enough: the next transaction may have begun meanwhile
+            await self._settled.wait()
         state = self.cache.get(run)
         if state is None:
             recorded = (await self.store.load([run])).get(run)
@@ -109,6 +110,9 @@ class Handler:
             return Outcome(Fate.IDLE)
         if isinstance(command, Start):
             known = self._known(work, command, keys)
+            if known is not None and known.fate is Fate.CONFLICT and work.queue:
+                detail = f"the {known.reason} was already used with a different body"
+                return self._quarantine(batch, work, _dead(work, "conflict", detail), known.run)
             if known is not None:
                 return self._counted(batch, work, known)
             state = None

@@ -19,7 +19,7 @@ import structlog
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.state import NoticePhase, Orchestration
-from oraculo.errors import BrokerError
+from oraculo.errors import BrokerError, StoreError
 from oraculo.ports.broker import Broker, Outgoing
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
@@ -125,7 +125,7 @@ class Performer:
 
     async def _deliver(self, run: int, name: str, number: int, attempt: int, target: str, where: str) -> None:
         async with self._gate:
-            body = await self._result_of(run)
+            body = await self._read_result(run)
             crash.point("before_notify")
             identity = f"{name}.{number}" if target == "fila" else f"orc_{run:x}_{number}"
             if body is None:
@@ -154,6 +154,17 @@ class Performer:
             retry_after=receipt.retry_after,
         )
         self._report([Work(report, run=run)])
+
+    async def _read_result(self, run: int) -> bytes | None:
+        """A store that is away is waited for: the notice is owed, and nobody else would try it again."""
+        pause = RETRY_FIRST
+        while True:
+            try:
+                return await self._result_of(run)
+            except StoreError as error:
+                log.warning("cannot read a result", error=str(error))
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, RETRY_MOST)
 
     async def _to_queue(self, message: Outgoing) -> Receipt:
         try:

@@ -102,11 +102,10 @@ def _optional(message: Mensagem, value: dict[str, Any]) -> None:
 
 def check_attempt(name: str, item: Any) -> int:
     """A whole number from 1; `1.0` is one too, as in JSON Schema: some languages write every number like that."""
-    if isinstance(item, float) and item.is_integer():
-        item = int(item)
-    if isinstance(item, bool) or not isinstance(item, int) or not 1 <= item <= 2**31:
+    whole = int(item) if isinstance(item, float) and item.is_integer() else item
+    if isinstance(whole, bool) or not isinstance(whole, int) or not 1 <= whole <= 2**31:
         raise _invalid(name, item, "an integer from 1")
-    return item
+    return whole
 
 
 def check_timestamp(name: str, item: Any) -> None:
@@ -135,5 +134,8 @@ def _name(value: Any) -> str:
 
 
 def _show(item: Any) -> str:
-    text = strict_json.dumps(item).decode("utf-8", "replace")
+    try:
+        text = strict_json.dumps(item).decode("utf-8", "replace")
+    except TypeError:  # too deep to write
+        return _name(item)
     return text if len(text) <= 80 else f"{text[:77]}..."

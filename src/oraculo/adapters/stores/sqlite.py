@@ -63,6 +63,13 @@ class SqliteStore:
         await self.close()
 
     async def close(self) -> None:
+        """Readers first: the writer, closing last, folds the write-ahead log into the database."""
+        if self._readers is not None:
+            await asyncio.to_thread(self._readers.shutdown)
+            self._readers = None
+        for connection in self._reader_connections:
+            connection.close()
+        self._reader_connections.clear()
         if self._thread is not None:
             self._jobs.put(None)
             await asyncio.to_thread(self._thread.join)
@@ -70,12 +77,6 @@ class SqliteStore:
         elif self._writer is not None:
             self._writer.close()
         self._writer = None
-        if self._readers is not None:
-            await asyncio.to_thread(self._readers.shutdown)
-            self._readers = None
-        for connection in self._reader_connections:
-            connection.close()
-        self._reader_connections.clear()
 
     # -- connections -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,201 @@
+"""Dead letters: browse them, take them in again, discard them; one, or all that a filter names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any
+
+import structlog
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from oraculo.api import documents, paging, paths, problems
+from oraculo.api.openapi import answer
+from oraculo.api.problems import ProblemError
+from oraculo.api.serving import Running, answered, store_of
+from oraculo.bootstrap import Oraculo
+from oraculo.errors import UnknownIdError
+from oraculo.ports.broker import Outgoing
+from oraculo.ports.store import DeadLetter
+from oraculo.runtime.intake import result_work
+from oraculo.runtime.work import Fate, Work
+from oraculo.wire import names, views
+
+log = structlog.get_logger("oraculo.api")
+router = APIRouter(prefix=f"{paths.API}/dead-letters", tags=["dead letters"])
+
+AT_ONCE = 50  # letters of up to 1 MiB each
+STAYS = (Fate.QUARANTINED, Fate.CONFLICT, Fate.UNKNOWN)
+REQUEUED, DISCARDED, PUBLISHED = "requeued", "discarded", "published"
+
+Id = Annotated[str, Path(json_schema_extra={"type": "integer", "minimum": 1}, examples=["1"])]
+
+
+class Filter(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    fila: str | None = Field(None, description="queue that the message came from")
+    motivo: str | None = Field(None, description="reason, like `ambiguous`")
+
+
+class ListQuery(Filter):
+    limit: int = Field(50, ge=1, le=200)
+    cursor: str | None = Field(None, description="`next` of the page before")
+
+
+class DiscardQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    motivo: str = Field("", max_length=1000, description="why, for the log")
+
+
+async def _letter(oraculo: Oraculo, id: str) -> DeadLetter:
+    if id.isascii() and id.isdigit() and len(id) <= 18:
+        found = await store_of(oraculo).dead_letter(int(id))
+        if found is not None:
+            return found
+    raise UnknownIdError("dead letter", id)
+
+
+async def _pages(oraculo: Oraculo, chosen: Filter) -> AsyncIterator[list[DeadLetter]]:
+    """Everything that the filter names and that is there now; what arrives meanwhile is for the next time."""
+    if chosen.fila is None and chosen.motivo is None:
+        raise ProblemError("filter_required", "give fila, motivo or both")
+    before: int | None = None
+    while letters := await store_of(oraculo).dead_letters(
+        before=before, limit=AT_ONCE, queue=chosen.fila, reason=chosen.motivo
+    ):
+        before = letters[-1].id
+        yield letters
+
+
+@router.get(
+    "",
+    summary="List dead letters",
+    description="Newest first, in pages, with how many there are by queue and reason.",
+    response_class=Response,
+    responses={
+        200: answer(documents.DeadLetterPage, "A page", headers={"Link": 'the next page, rel="next"'}),
+        **problems.documented(422),
+    },
+)
+async def find(request: Request, oraculo: Running, query: Annotated[ListQuery, Query()]) -> Response:
+    store = store_of(oraculo)
+    before = paging.decode("d", query.cursor)
+    found = await store.dead_letters(before=before, limit=query.limit + 1, queue=query.fila, reason=query.motivo)
+    groups = await store.dead_letter_groups()
+    shown = found[: query.limit]
+    following = paging.encode("d", shown[-1].id) if len(found) > query.limit else None
+    document = {
+        "dead_letters": [views.dead_letter(one) for one in shown],
+        "groups": [{"fila": fila, "motivo": motivo, "total": total} for fila, motivo, total in groups],
+    }
+    return paging.page(request, document, following)
+
+
+@router.post(
+    "/requeue",
+    summary="Take many in again",
+    description="Every dead letter that the filter names, through the door it came by. A filter is needed.",
+    response_class=Response,
+    responses={200: answer(documents.BulkRequeued, "What became of them"), **problems.documented(422)},
+)
+async def requeue_many(oraculo: Running, query: Annotated[Filter, Query()]) -> Response:
+    fates: Counter[str] = Counter()
+    gone = 0
+    async for letters in _pages(oraculo, query):
+        outcomes = await _again(oraculo, letters)
+        fates.update(outcome["situacao"] for outcome in outcomes)
+        gone += sum(outcome["removida"] for outcome in outcomes)
+    return answered({"reenviadas": gone, "mantidas": fates.total() - gone, "situacoes": dict(fates)})
+
+
+@router.delete(
+    "",
+    summary="Discard many",
+    description="Every dead letter that the filter names. A filter is needed; there is no way back.",
+    response_class=Response,
+    responses={200: answer(documents.Discarded, "How many"), **problems.documented(422)},
+)
+async def discard_many(oraculo: Running, query: Annotated[Filter, Query()]) -> Response:
+    gone = 0
+    async for letters in _pages(oraculo, query):
+        gone += await store_of(oraculo).remove_dead_letters([letter.id for letter in letters], DISCARDED)
+    log.info("dead letters discarded", fila=query.fila, motivo=query.motivo, count=gone)
+    return answered({"descartadas": gone})
+
+
+@router.get(
+    "/{id:segment}",
+    summary="Look at a dead letter",
+    description="With its bytes: as text when they are UTF-8, in hexadecimal otherwise.",
+    response_class=Response,
+    responses={200: answer(documents.DeadLetter, "The dead letter"), **problems.documented(404, 422)},
+)
+async def show(oraculo: Running, id: Id) -> Response:
+    return answered(views.dead_letter(await _letter(oraculo, id), body=True))
+
+
+@router.post(
+    "/{id:segment}/requeue",
+    summary="Take one in again",
+    description="The original bytes, through the door they came by. It stays a dead letter when it is refused again.",
+    response_class=Response,
+    responses={200: answer(documents.Requeued, "What became of it"), **problems.documented(404, 422)},
+)
+async def requeue(oraculo: Running, id: Id) -> Response:
+    return answered((await _again(oraculo, [await _letter(oraculo, id)]))[0])
+
+
+@router.delete(
+    "/{id:segment}",
+    status_code=204,
+    summary="Discard one",
+    description="There is no way back.",
+    response_class=Response,
+    responses={204: {"description": "Discarded"}, **problems.documented(404, 422)},
+)
+async def discard(oraculo: Running, id: Id, query: Annotated[DiscardQuery, Query()]) -> Response:
+    letter = await _letter(oraculo, id)
+    if not await store_of(oraculo).remove_dead_letters([letter.id], DISCARDED):
+        raise UnknownIdError("dead letter", id)
+    log.info("dead letter discarded", id=letter.id, correlation_id=letter.correlation_id, reason=query.motivo)
+    return Response(status_code=204)
+
+
+async def _again(oraculo: Oraculo, letters: Sequence[DeadLetter]) -> list[dict[str, Any]]:
+    """Submit what was taken from these letters, together. Doing it twice does no harm: the second is a duplicate."""
+    works: list[tuple[DeadLetter, Work]] = []
+    told: dict[int, dict[str, Any]] = {}
+    elsewhere: list[DeadLetter] = []
+    for letter in letters:
+        if letter.queue not in (names.RESULTS, names.REQUESTS):
+            elsewhere.append(letter)
+            continue
+        translate = result_work if letter.queue == names.RESULTS else oraculo.reception.from_message
+        work = translate(letter.body, letter.queue)
+        if work.dead is not None:
+            told[letter.id] = _told(letter, Fate.QUARANTINED, work.dead.reason)
+            continue
+        work.body = b""  # refused again it must not become a second letter: this one stays
+        works.append((letter, work))
+    outcomes = await oraculo.engine.submit([work for _, work in works])
+    for (letter, _), outcome in zip(works, outcomes, strict=True):
+        told[letter.id] = _told(letter, outcome.fate, outcome.reason)
+    if elsewhere:
+        assert oraculo.broker is not None
+        await oraculo.broker.publish([Outgoing(one.queue, one.body, f"dead-letter-{one.id}") for one in elsewhere])
+        told |= {one.id: _told(one, PUBLISHED, "") for one in elsewhere}
+    done = [letter.id for letter in letters if told[letter.id]["removida"]]
+    if done:
+        await store_of(oraculo).remove_dead_letters(done, REQUEUED)
+    return [told[letter.id] for letter in letters]
+
+
+def _told(letter: DeadLetter, fate: str, reason: str) -> dict[str, Any]:
+    return {
+        "id": letter.id,
+        "situacao": fate,
+        "motivo": reason,
+        "correlation_id": letter.correlation_id,
+        "removida": fate not in STAYS,
+    }

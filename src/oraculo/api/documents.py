@@ -1,0 +1,289 @@
+"""The shapes of answers, for the OpenAPI document. Answers are written straight from `wire.views`; a test holds the two
+together by checking real answers against these."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from oraculo.core.vocabulary import Status
+
+Aberto = Literal["pendente", "em_execucao", "concluida", "erro", "timeout", "cancelada"]
+
+
+class Erro(BaseModel):
+    campo: str
+    mensagem: str
+
+
+class Problem(BaseModel):
+    """RFC 9457. `type` is a page on this server that explains it; `code` is the same word for programs."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "/problems/unknown-id",
+                    "title": "There is no such thing",
+                    "status": 404,
+                    "detail": "no orchestration 'abc123'",
+                    "instance": "/api/v1/orchestrations/abc123",
+                    "code": "unknown_id",
+                }
+            ]
+        }
+    )
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    errors: list[Erro] | None = None
+
+
+class Links(BaseModel):
+    self: str
+    result: str
+    events: str
+    stream: str
+    cancel: str
+
+
+class Submitted(BaseModel):
+    correlation_id: str = Field(examples=["abc123"])
+    status: Status
+    links: Links
+
+
+class Running(Submitted):
+    espera: str | None = Field(description="why it is not finished")
+
+
+class Cancelled(BaseModel):
+    correlation_id: str
+    status: Status
+    cancelada: bool = Field(description="false: it had ended before, and stays as it ended")
+
+
+class Summary(BaseModel):
+    correlation_id: str
+    status: Status
+    tipo: str | None
+    inicio: datetime
+    fim: datetime | None
+    duracao_ms: int | None
+    tickets_total: int
+    tickets_abertos: int
+    tickets_com_falha: int
+
+
+class SummaryPage(BaseModel):
+    orchestrations: list[Summary]
+    next: str | None = Field(description="cursor of the next page; null on the last one")
+
+
+class Ticket(BaseModel):
+    ticket_id: str
+    correlation_id: str
+    tipo: Literal["coleta", "execucao"]
+    fonte: str | None = None
+    executador: str | None = None
+    destino: str = Field(description="its queue")
+    status: Aberto
+    tentativas: int
+    max_tentativas: int
+    causas: list[str]
+    timeout_s: float
+    criado_em: datetime
+    despachado_em: datetime | None
+    iniciado_em: datetime | None
+    concluido_em: datetime | None
+    prazo: datetime | None
+    proxima_tentativa_em: datetime | None
+    duracao_ms: int | None
+    erro: str | None
+    erros: list[dict[str, Any]]
+    motivo: str | None
+    respostas_tardias: list[dict[str, Any]]
+
+
+class _Outcome(BaseModel):
+    status: Aberto
+    erros: list[dict[str, Any]]
+    tentativas: int
+    duracao_ms: int | None
+
+
+class ColetaResult(_Outcome):
+    fonte: str
+    dados: Any
+
+
+class ExecucaoResult(_Outcome):
+    executador: str
+    resultado: Any
+
+
+class Aggregate(BaseModel):
+    """The result; also the body of the webhook and of the message to `notificar.fila`."""
+
+    correlation_id: str
+    status: Status
+    coletas: list[ColetaResult]
+    execucoes: list[ExecucaoResult]
+    inicio: datetime
+    fim: datetime | None
+    duracao_ms: int | None
+
+
+class Orchestration(BaseModel):
+    correlation_id: str
+    status: Status
+    tipo: str | None
+    inicio: datetime
+    fim: datetime | None
+    duracao_ms: int | None
+    prazo: datetime
+    fan_in: dict[str, Any]
+    espera: str | None
+    motivo_cancelamento: str | None
+    tickets: list[Ticket]
+    notificacoes: list[dict[str, Any]]
+    versao: int
+    agregado: Aggregate
+
+
+class Event(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    seq: int
+    em: datetime
+    evento: str = Field(examples=["orchestration_started"])
+
+
+class EventPage(BaseModel):
+    correlation_id: str
+    events: list[Event]
+    next: int | None = Field(description="`after` of the next page; null when these are all there are so far")
+
+
+class TaskTypes(BaseModel):
+    task_types: dict[str, Any]
+
+
+class DeadLetter(BaseModel):
+    id: int
+    fila: str
+    motivo: str
+    detalhe: str
+    correlation_id: str | None
+    recebida_em: datetime
+    tamanho: int
+    corpo: str | None = None
+    codificacao: Literal["utf-8", "hex"] | None = None
+    cabecalhos: dict[str, str] | None = None
+
+
+class DeadLetterGroup(BaseModel):
+    fila: str
+    motivo: str
+    total: int
+
+
+class DeadLetterPage(BaseModel):
+    dead_letters: list[DeadLetter]
+    groups: list[DeadLetterGroup]
+    next: str | None
+
+
+class Requeued(BaseModel):
+    id: int
+    situacao: str = Field(
+        description="applied, duplicate, late, idle; quarantined or conflict: it stays where it is; published"
+    )
+    motivo: str
+    correlation_id: str | None
+    removida: bool = Field(description="it is no dead letter any more")
+
+
+class BulkRequeued(BaseModel):
+    reenviadas: int
+    mantidas: int = Field(description="were refused again and stay where they are")
+    situacoes: dict[str, int]
+
+
+class Discarded(BaseModel):
+    descartadas: int
+
+
+class Leased(BaseModel):
+    lease_id: str
+    expira_em: datetime
+    mensagem: Any = Field(description="the envelope, as it came from the queue")
+
+
+class Leases(BaseModel):
+    mensagens: list[Leased]
+
+
+class Extended(BaseModel):
+    lease_id: str
+    expira_em: datetime
+
+
+class Refused(BaseModel):
+    indice: int
+    motivo: str
+    detalhe: str
+    correlation_id: str | None
+
+
+class ResultFate(BaseModel):
+    correlation_id: str
+    ticket_id: str | None
+    situacao: str = Field(description="applied, duplicate, late")
+
+
+class Results(BaseModel):
+    aceitos: int
+    recusados: list[Refused]
+    resultados: list[ResultFate]
+
+
+class WorkerInfo(BaseModel):
+    nome: str
+    transporte: Literal["http", "processo"]
+    filas: list[str]
+    visto_em: datetime
+    em_andamento: int
+    entregues: int | None
+    respondidas: int | None
+
+
+class QueueInfo(BaseModel):
+    fila: str
+    aguardando: int
+    em_andamento: int
+
+
+class Workers(BaseModel):
+    workers: list[WorkerInfo]
+    filas: list[QueueInfo]
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+    version: str
+
+
+class Ready(BaseModel):
+    status: Literal["ok", "degraded", "unavailable"]
+    checks: dict[str, dict[str, Any]]
+
+
+ANSWERS: list[type[BaseModel]] = [
+    Problem, Submitted, Running, Cancelled, SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
+    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Workers, Health, Ready,
+]  # fmt: skip

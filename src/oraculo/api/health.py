@@ -1,0 +1,98 @@
+"""For probes, scrapers and tools: alive, ready, metrics, schemas."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from oraculo import __version__
+from oraculo.api import documents, problems
+from oraculo.api.openapi import answer
+from oraculo.api.serving import answered
+from oraculo.bootstrap import Oraculo
+from oraculo.engines.local import LocalEngine
+from oraculo.errors import OraculoError, UnknownIdError
+from oraculo.wire import views
+
+router = APIRouter(tags=["operation"])
+
+PATIENCE_S = 2.0
+SCHEMA = "mensagem_schema.json"
+
+
+@router.get(
+    "/health",
+    summary="Alive",
+    description="200 as long as the process answers. It says nothing of what it depends on: `/ready` does.",
+    response_class=Response,
+    responses={200: answer(documents.Health, "Alive")},
+)
+async def health() -> Response:
+    return answered({"status": "ok", "version": __version__})
+
+
+@router.get(
+    "/ready",
+    summary="Ready for work",
+    description="503 while it starts or stops, and while the database cannot be used: nothing could be accepted. A "
+    "broker that fails makes it `degraded`: what is accepted is durable, and is sent as soon as the broker is back.",
+    response_class=Response,
+    responses={200: answer(documents.Ready, "Ready"), 503: answer(documents.Ready, "Not ready")},
+)
+async def ready(request: Request) -> Response:
+    oraculo: Oraculo = request.app.state.oraculo
+    engine: LocalEngine | None = getattr(oraculo, "engine", None)
+    checks: dict[str, dict[str, Any]] = {"engine": {"ok": engine is not None and engine.ready}}
+    if engine is not None:
+        checks["store"] = await _durability(engine.store)
+        checks["store"]["failing_since"] = views.instant(engine.store_failing_since)
+        checks["store"]["ok"] = checks["store"]["ok"] and engine.store_failing_since is None
+        checks["broker"] = await _durability(engine.broker)
+        checks["broker"]["scheme"] = engine.broker.scheme
+        checks["broker"]["failing_since"] = views.instant(engine.performer.failing_since)
+        checks["broker"]["ok"] = checks["broker"]["ok"] and engine.performer.failing_since is None
+    usable = checks["engine"]["ok"] and checks.get("store", {}).get("ok", False)
+    fine = usable and checks["broker"]["ok"]
+    status = "ok" if fine else "degraded" if usable else "unavailable"
+    return answered({"status": status, "checks": checks}, 200 if usable else 503)
+
+
+async def _durability(port: Any) -> dict[str, Any]:
+    """Asking for it is the check that it can be reached."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return {"ok": True, "durability": await port.durability()}
+    except (OraculoError, TimeoutError):
+        return {"ok": False, "durability": None}
+
+
+@router.get(
+    "/metrics",
+    summary="Metrics",
+    description="In the text format of Prometheus.",
+    response_class=Response,
+    responses={200: {"description": "Metrics", "content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(request: Request) -> Response:
+    return Response(request.app.state.oraculo.metrics.exposition(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+@router.get(
+    f"/schemas/{SCHEMA}",
+    summary="JSON Schema of the message",
+    description="JSON Schema 2020-12 of the envelope of contracts §1.",
+    response_class=Response,
+    responses={
+        200: {"description": "The schema", "content": {"application/schema+json": {"schema": {"type": "object"}}}},
+        **problems.documented(404),
+    },
+)
+async def schema() -> Response:
+    file = files("oraculo.wire").joinpath("schemas", SCHEMA)
+    if not file.is_file():
+        raise UnknownIdError("schema", SCHEMA)
+    return Response(file.read_bytes(), media_type="application/schema+json")

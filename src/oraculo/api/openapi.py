@@ -1,0 +1,76 @@
+"""The OpenAPI document. Routes read and write their bodies themselves, so their schemas are added here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from oraculo.api import bodies, documents
+from oraculo.wire.requests import Requisicao
+
+DESCRIPTION = """Broker-native orchestration of independent collectors and executors.
+
+Errors are problem documents (RFC 9457): `type` is a page on this server, `code` the same word for programs.
+When `ORACULO_API_KEY` is set, every route but `/health` and `/ready` needs `Authorization: Bearer KEY` or
+`X-API-Key: KEY`."""
+
+TAGS = [
+    {"name": "orchestrations", "description": "Ask for work, follow it, get the result."},
+    {"name": "tickets", "description": "One piece of work each."},
+    {"name": "task types", "description": "Names that stand for collectors and executors."},
+    {"name": "dead letters", "description": "Messages that could not be handled, with their bytes and the reason."},
+    {"name": "workers", "description": "Work over plain HTTP: lease, answer, keep alive, give back."},
+    {"name": "operation", "description": "Probes, metrics, schemas."},
+]
+
+
+def answer(model: type[BaseModel], description: str, *, headers: dict[str, str] | None = None) -> dict[str, Any]:
+    """One entry of a route's `responses`."""
+    documented: dict[str, Any] = {
+        "description": description,
+        "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}},
+    }
+    if headers:
+        documented["headers"] = {
+            name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()
+        }
+    return documented
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Built once, on first use."""
+    if app.openapi_schema is None:
+        built = get_openapi(title=app.title, version=app.version, description=DESCRIPTION, routes=app.routes, tags=TAGS)
+        components = built.setdefault("components", {})
+        schemas = components.setdefault("schemas", {})
+        schemas.update(_schemas(documents.ANSWERS, "serialization"))
+        schemas.update(_schemas([Requisicao, *bodies.ALL], "validation"))
+        schemas["Resultados"] = {
+            "description": "One result envelope, or a list of up to 1000.",
+            "anyOf": [
+                {"$ref": "#/components/schemas/Envelope"},
+                {"type": "array", "maxItems": 1000, "items": {"$ref": "#/components/schemas/Envelope"}},
+            ],
+        }
+        components["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        for path, operations in built["paths"].items():
+            for operation in operations.values():
+                if path not in ("/health", "/ready"):
+                    operation["security"] = [{"bearer": []}, {"apiKey": []}, {}]
+        app.openapi_schema = built
+    return app.openapi_schema
+
+
+def _schemas(models: list[type[BaseModel]], mode: Any) -> dict[str, Any]:
+    _, definitions = models_json_schema(
+        [(model, mode) for model in models], ref_template="#/components/schemas/{model}"
+    )
+    found: dict[str, Any] = definitions["$defs"]
+    return found

@@ -1,0 +1,161 @@
+"""What `doctor` finds about this machine and its store."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oraculo import __version__
+from oraculo.cli.inputs import now
+
+if TYPE_CHECKING:
+    import apsw
+
+    from oraculo.settings import Settings
+
+MIB = 1024 * 1024
+SQLITE_LEAST = (3, 51, 3)  # earlier ones can corrupt a database that two connections write (the WAL-reset bug)
+FILES_LEAST = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    level: str  # ok, warning or broken
+    detail: str
+    fix: str = ""
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def fine(name: str, detail: str) -> Finding:
+    return Finding(name, "ok", detail)
+
+
+def warning(name: str, detail: str, fix: str) -> Finding:
+    return Finding(name, "warning", detail, fix)
+
+
+def broken(name: str, detail: str, fix: str) -> Finding:
+    return Finding(name, "broken", detail, fix)
+
+
+def machine() -> Iterator[Finding]:
+    import apsw
+
+    yield fine("oraculo", __version__)
+    yield fine("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    version = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in version.split(".")) < SQLITE_LEAST:
+        least = ".".join(map(str, SQLITE_LEAST))
+        yield broken("sqlite", f"{version}; {least} or newer is needed", "pip install --upgrade apsw")
+    else:
+        yield fine("sqlite", version)
+    yield from _files()
+    year = now().year
+    if not 2025 <= year <= 2100:
+        yield broken("clock", f"it is {year} here", "set the clock of this machine")
+
+
+def _files() -> Iterator[Finding]:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < FILES_LEAST:
+        yield warning("open files", f"at most {soft}", f"ulimit -n {FILES_LEAST}: every connection is a file")
+
+
+def store(known: Settings) -> Iterator[Finding]:
+    from oraculo.bootstrap import store_of
+
+    path = store_of(known.store).path
+    if path == ":memory:":
+        yield warning("store", "in memory: everything is forgotten at the end", "ORACULO_STORE=sqlite:///oraculo.db")
+        return
+    yield from _place(Path(path))
+    if Path(path).is_file():
+        yield from _database(path)
+
+
+def _place(path: Path) -> Iterator[Finding]:
+    folder = path.parent
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    writable = os.access(folder, os.W_OK | os.X_OK) and (not path.exists() or os.access(path, os.W_OK))
+    if path.exists() and not path.is_file():
+        yield broken("store", f"{path} is not a file", "let ORACULO_STORE name a file: sqlite:///oraculo.db")
+    elif not writable:
+        yield broken("store", f"{path} cannot be written", f"give this user the right to write to {folder}")
+    elif not path.exists():
+        yield fine("store", f"{path.absolute()} will be made at the first start")
+    else:
+        yield fine("store", f"{path.absolute()}, {path.stat().st_size / MIB:.1f} MiB")
+    free = shutil.disk_usage(folder).free // MIB
+    if free < 50:
+        yield broken("disk", f"{free} MiB free", "free some space; when it is full nothing is accepted any more")
+    elif free < 1024:
+        yield warning("disk", f"{free} MiB free", "free some space, or: oraculo prune --older-than 30d")
+    else:
+        yield fine("disk", f"{free // 1024} GiB free")
+
+
+def _database(path: str) -> Iterator[Finding]:
+    import apsw
+
+    from oraculo.cli.journal import read_only
+
+    try:
+        connection = read_only(path)
+        try:
+            yield from _schema(connection)
+            yield from _content(connection)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        yield broken("database", f"{path}: {error}", "restore it from a copy, or name another with ORACULO_STORE")
+
+
+def _schema(connection: apsw.Connection) -> Iterator[Finding]:
+    from oraculo.adapters.stores.sqlite_schema import migrations
+
+    newest = migrations("sqlite")[-1][0]
+    current = int(str(connection.execute("PRAGMA user_version").fetchall()[0][0]))
+    if current > newest:
+        yield broken("schema", f"{current}; this version knows up to {newest}", "use the newer Oráculo that wrote it")
+    elif current < newest:
+        yield fine("schema", f"{current}; the next start brings it to {newest}")
+    else:
+        yield fine("schema", str(current))
+
+
+def _content(connection: apsw.Connection) -> Iterator[Finding]:
+    from oraculo.adapters.stores import sqlite_read as read
+
+    verdict = str(connection.execute("PRAGMA quick_check(1)").fetchall()[0][0])
+    if verdict != "ok":
+        yield broken("integrity", verdict, "stop the server and restore the database from a copy")
+        return
+    mode = str(connection.execute("PRAGMA journal_mode").fetchall()[0][0])
+    if mode == "wal":
+        yield fine("integrity", "ok; power-safe (WAL, synchronous=FULL)")
+    else:
+        yield fine("integrity", f"ok; journal_mode is {mode}, the next start makes it WAL")
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").fetchall():
+        return
+    last = read.last_instant(connection)
+    if last is not None and (ahead := (last - now()).total_seconds()) > 5:
+        yield warning("clock", f"{ahead:.0f} s behind the newest record", "set the clock; until then time stands still")
+    counts = read.count_by_status(connection)
+    if counts:
+        yield fine("orchestrations", ", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
+    dead = sum(count for _, _, count in read.dead_letter_groups(connection))
+    if dead:
+        yield warning("dead letters", f"{dead}", "look at them with: oraculo dlq ls")

@@ -1,0 +1,143 @@
+"""`submit`, `watch` and `cancel`: hand in, follow to the end, call off."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oraculo.cli import inputs
+from oraculo.cli.exits import CommandError, Exit, code_of_status
+from oraculo.cli.output import AsJson, Url, emit, err, note, out, safe, say
+from oraculo.cli.texts import t
+
+if TYPE_CHECKING:
+    from oraculo.client import Client
+
+Strict = Annotated[bool, typer.Option("--strict", help=t("o.strict"))]
+Id = Annotated[str, typer.Argument(metavar="ID")]
+
+
+def submit(
+    file: Annotated[str, typer.Argument(help=t("o.file"), metavar="FILE|-")],
+    watch: Annotated[bool, typer.Option("--watch", "-w", help=t("o.watch"))] = False,
+    wait: Annotated[float | None, typer.Option(help=t("o.wait"), show_default=False, min=0)] = None,
+    idempotency_key: Annotated[str | None, typer.Option(help=t("o.key"), show_default=False)] = None,
+    strict: Strict = False,
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    if watch and wait is not None:
+        raise CommandError("--watch --wait: give one of them", Exit.USAGE)
+    request = inputs.request(file)
+    with inputs.client(url) as client:
+        accepted = client.submit(request, idempotency_key)
+        name = accepted.correlation_id
+        if watch:
+            _follow(client, name, 0, strict, json)
+        if wait is not None:
+            _await(client, name, wait, strict, json)
+    if json:
+        emit(accepted.document)
+        return
+    say(name)
+    if sys.stdout.isatty():
+        note(f"{t('accepted')}; {t('next')}: oraculo watch {name}")
+
+
+def watch(
+    correlation_id: Id,
+    after: Annotated[int, typer.Option(help=t("o.after"), min=0)] = 0,
+    strict: Strict = False,
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    with inputs.client(url) as client:
+        _follow(client, correlation_id, after, strict, json)
+
+
+def cancel(
+    correlation_id: Id,
+    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    with inputs.client(url) as client:
+        document = client.cancel(correlation_id, motivo)
+    if json:
+        emit(document)
+    elif document["cancelada"]:
+        say(f"{correlation_id} {t('cancelled')}")
+    else:
+        say(f"{correlation_id} {t('already-over', status=document['status'])}")
+
+
+def _await(client: Client, name: str, wait: float, strict: bool, json: bool) -> None:
+    result = client.result(name, wait)
+    if result is None:
+        if json:
+            emit({"correlation_id": name, "status": "em_execucao"})
+        else:
+            say(name)
+        raise CommandError(t("not-yet", id=name, wait=wait), Exit.TIMEOUT)
+    if json or not sys.stdout.isatty():
+        emit(result)
+    else:
+        out().print_json(data=result)
+    raise typer.Exit(code_of_status(result["status"], strict))
+
+
+def _follow(client: Client, name: str, after: int, strict: bool, json: bool) -> None:
+    """Show every event until the end, as JSON lines, as plain lines, or as a picture that moves; then exit."""
+    events = client.stream(name, after)
+    if json:
+        status = _each(events, emit)
+    elif out().is_terminal and not out().is_dumb_terminal:
+        status = _picture(client, name)
+    else:
+        status = _each(events, _line)
+    status = status or client.get(name)["status"]
+    if not json:
+        note(t("ended", id=name, status=status))
+    raise typer.Exit(code_of_status(status, strict))
+
+
+def _each(events: Iterator[dict[str, Any]], show: Any) -> str | None:
+    status = None
+    for event in events:
+        show(event)
+        if event["evento"] == "orchestration_closed":
+            status = event["status"]
+    return status
+
+
+def _line(event: dict[str, Any]) -> None:
+    """Name, number and what is short; the data itself is in `show` and in --json."""
+    about = []
+    for key, value in event.items():
+        if key in ("seq", "em", "evento", "dados") or value in (None, "", []):
+            continue
+        if isinstance(value, list):
+            value = "; ".join(str(one.get("mensagem")) for one in value) if key == "erros" else len(value)
+        about.append(f"{key}={value}")
+    out().print(safe(f"{event['em']} {event['seq']} {event['evento']} {' '.join(about)}".rstrip()), markup=False)
+
+
+def _picture(client: Client, name: str) -> str | None:
+    from rich.live import Live
+
+    from oraculo.cli.picture import Picture
+
+    picture = Picture(client.get(name))
+    if picture.ended:
+        out().print(picture)
+        return picture.status
+    with Live(picture, console=out(), refresh_per_second=8, transient=False) as live:
+        for event in client.stream(name, picture.version):
+            picture.apply(event)
+        picture.settle(client.get(name))
+        live.refresh()
+    err().file.flush()
+    return picture.status

@@ -1,0 +1,187 @@
+"""What the command line says, in English and in Portuguese. LC_ALL, LC_MESSAGES or LANG choose; English otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+_TEXTS: dict[str, tuple[str, str]] = {
+    "app": (
+        "Broker-native orchestration of collectors and executors: fan-out, fan-in, every result counted once.",
+        "Orquestração de escavadores e executadores: fan-out, fan-in, cada resultado contado uma única vez.",
+    ),
+    # commands
+    "up": (
+        "Run the orchestrator: API, engine and dashboard in one process.",
+        "Sobe o orquestrador: API, motor e painel em um processo.",
+    ),
+    "worker": (
+        "Run the functions of a Worker; orders come from the orchestrator at --url.",
+        "Roda as funções de um Worker; as ordens vêm do orquestrador em --url.",
+    ),
+    "submit": (
+        "Hand in a request (JSON file, or - for standard input).",
+        "Envia uma requisição (arquivo JSON, ou - para a entrada padrão).",
+    ),
+    "ls": ("List orchestrations, newest first.", "Lista as orquestrações, da mais nova à mais antiga."),
+    "show": ("Show one orchestration and its tickets.", "Mostra uma orquestração e seus tickets."),
+    "watch": (
+        "Follow an orchestration until it ends. Exit status 0 when it went through, 1 when it failed.",
+        "Acompanha uma orquestração até o fim. Código 0 quando deu certo, 1 quando falhou.",
+    ),
+    "cancel": (
+        "Cancel an orchestration and its open tickets.",
+        "Cancela uma orquestração e seus tickets abertos.",
+    ),
+    "dlq": ("Messages that could not be handled.", "Mensagens que não puderam ser tratadas."),
+    "dlq.ls": ("List dead letters, newest first.", "Lista as mensagens mortas, da mais nova à mais antiga."),
+    "dlq.show": ("Show one dead letter with its bytes.", "Mostra uma mensagem morta com seus bytes."),
+    "dlq.requeue": ("Hand dead letters in again, as they came.", "Reenvia mensagens mortas como vieram."),
+    "dlq.discard": ("Remove dead letters for good.", "Remove mensagens mortas de vez."),
+    "replay": (
+        "Play a journal again, step by step, and check that it gives the same events. Reads the store; "
+        "with --url, only shows what the API tells.",
+        "Repete um diário passo a passo e confere que dá os mesmos eventos. Lê o armazenamento; "
+        "com --url, só mostra o que a API conta.",
+    ),
+    "doctor": (
+        "Check settings, store, broker, server and machine; each problem comes with its fix.",
+        "Verifica configuração, armazenamento, broker, servidor e máquina; cada problema vem com a solução.",
+    ),
+    "prune": (
+        "Forget orchestrations that ended long ago (works on the store, also while the server runs).",
+        "Esquece orquestrações que terminaram há muito tempo (no armazenamento, mesmo com o servidor no ar).",
+    ),
+    "schema": ("Schemas of messages, requests and API.", "Esquemas de mensagens, requisições e API."),
+    "schema.export": (
+        "Write a schema to standard output, or to files with --to.",
+        "Escreve um esquema na saída padrão, ou em arquivos com --to.",
+    ),
+    "task-types": ("Task types: names that stand for whole requests.", "Tipos de tarefa: nomes para requisições."),
+    "task-types.ls": ("List task types.", "Lista os tipos de tarefa."),
+    "task-types.get": ("Show what a task type stands for.", "Mostra o que um tipo de tarefa significa."),
+    "task-types.put": (
+        "Keep a request (JSON file, or -) under a name.",
+        "Guarda uma requisição (arquivo JSON, ou -) sob um nome.",
+    ),
+    "task-types.rm": ("Remove a task type.", "Remove um tipo de tarefa."),
+    "workers": ("Who is consuming what.", "Quem está consumindo o quê."),
+    "version": ("Show the version.", "Mostra a versão."),
+    "demo": (
+        "Show the main job working: youtube + blog → relatorio.",
+        "Mostra o trabalho principal: youtube + blog → relatorio.",
+    ),
+    "bench": ("Measure how fast this machine orchestrates.", "Mede quão rápido esta máquina orquestra."),
+    "prove": (
+        "Run simulated worlds full of faults and check every promise.",
+        "Roda mundos simulados cheios de falhas e confere cada promessa.",
+    ),
+    # options
+    "o.json": ("Machine-readable output on standard output.", "Saída para máquinas na saída padrão."),
+    "o.url": ("Where the server is (default: ORACULO_URL).", "Onde está o servidor (padrão: ORACULO_URL)."),
+    "o.yes": ("Do not ask.", "Não pergunta."),
+    "o.host": ("Address to listen on (default: ORACULO_HOST).", "Endereço onde escutar (padrão: ORACULO_HOST)."),
+    "o.port": (
+        "Port to listen on, 0 for a free one (default: ORACULO_PORT).",
+        "Porta onde escutar, 0 para uma livre (padrão: ORACULO_PORT).",
+    ),
+    "o.workers": (
+        "module:worker to run inside this process; may be repeated.",
+        "module:worker para rodar neste processo; pode repetir.",
+    ),
+    "o.target": ("module:worker, a Worker in a module.", "module:worker, um Worker em um módulo."),
+    "o.concurrency": ("How many orders are worked on at once.", "Quantas ordens são trabalhadas ao mesmo tempo."),
+    "o.name": ("Name that the server sees.", "Nome que o servidor vê."),
+    "o.lease": (
+        "Seconds without a sign of life after which the server gives an order to another worker.",
+        "Segundos sem sinal de vida após os quais o servidor dá a ordem a outro worker.",
+    ),
+    "o.file": ("JSON file, or - for standard input.", "Arquivo JSON, ou - para a entrada padrão."),
+    "o.watch": ("Follow it until it ends.", "Acompanha até o fim."),
+    "o.wait": (
+        "Wait up to so many seconds for the result and print it; exit status 6 when it takes longer.",
+        "Espera o resultado por até tantos segundos e o imprime; código 6 quando demora mais.",
+    ),
+    "o.key": ("Idempotency-Key: repeating is safe.", "Idempotency-Key: repetir é seguro."),
+    "o.strict": ("Count `parcial` as failed (exit status 1).", "Conta `parcial` como falha (código 1)."),
+    "o.status": ("Only with this status; may be repeated.", "Só com este status; pode repetir."),
+    "o.fonte": ("Only with this source.", "Só com esta fonte."),
+    "o.limit": ("At most so many.", "No máximo tantas."),
+    "o.since": (
+        "Only those begun since: 2025-10-14T12:00:00Z, or an age like 2h or 7d.",
+        "Só as iniciadas desde: 2025-10-14T12:00:00Z, ou uma idade como 2h ou 7d.",
+    ),
+    "o.motivo": ("Why; it is kept.", "Por quê; fica registrado."),
+    "o.after": ("Begin after this event number.", "Começa depois deste número de evento."),
+    "o.fila": ("Only of this queue.", "Só desta fila."),
+    "o.reason": ("Only with this reason.", "Só com este motivo."),
+    "o.all": ("All that --fila and --motivo choose.", "Todas as que --fila e --motivo escolhem."),
+    "o.until": ("Stop after this event number.", "Para depois deste número de evento."),
+    "o.older": ("Age: 30d, 12h, 90m.", "Idade: 30d, 12h, 90m."),
+    "o.to": ("Folder to write to.", "Pasta onde escrever."),
+    # messages
+    "listening": ("Oráculo {version} listens on {url}", "Oráculo {version} escuta em {url}"),
+    "stop-hint": ("Ctrl+C stops it", "Ctrl+C encerra"),
+    "stopping": ("stopping; once more stops at once", "encerrando; de novo encerra já"),
+    "working": ("{name} works on {queues} from {url}", "{name} trabalha em {queues} de {url}"),
+    "waiting-server": ("waiting for the server: {error}", "esperando o servidor: {error}"),
+    "unreachable": ("{error}; is it running? `oraculo up` starts it", "{error}; está no ar? `oraculo up` sobe"),
+    "auth": ("{error}; set ORACULO_API_KEY", "{error}; defina ORACULO_API_KEY"),
+    "missing": (
+        "the command `{name}` is not available in this installation",
+        "o comando `{name}` não está disponível nesta instalação",
+    ),
+    "port-in-use": (
+        "port {port} of {host} is in use; choose another with --port, or 0 for a free one",
+        "a porta {port} de {host} está em uso; escolha outra com --port, ou 0 para uma livre",
+    ),
+    "accepted": ("accepted", "aceita"),
+    "next": ("follow it with", "acompanhe com"),
+    "not-yet": ("{id} is still running after {wait:g} s", "{id} ainda está rodando depois de {wait:g} s"),
+    "ended": ("{id} ended {status}", "{id} terminou {status}"),
+    "cancelled": ("cancelled", "cancelada"),
+    "already-over": ("had already ended {status}", "já tinha terminado {status}"),
+    "none": ("nothing", "nada"),
+    "confirm": ("{what} {count} dead letters?", "{what} {count} mensagens mortas?"),
+    "confirm-prune": (
+        "Forget what ended before {before} in {store}?",
+        "Esquecer o que terminou antes de {before} em {store}?",
+    ),
+    "need-yes": ("this cannot be undone: say --yes", "isto não pode ser desfeito: diga --yes"),
+    "ids-or-all": ("give ids, or --all (with --fila, --motivo)", "dê ids, ou --all (com --fila, --motivo)"),
+    "requeued": ("{count} requeued", "{count} reenviadas"),
+    "discarded": ("{count} discarded", "{count} descartadas"),
+    "pruned": ("{count} orchestrations forgotten", "{count} orquestrações esquecidas"),
+    "same": (
+        "{steps} steps, {events} events: replay gives the same",
+        "{steps} passos, {events} eventos: repetição igual",
+    ),
+    "shown": (
+        "{events} events as the API tells them; not checked",
+        "{events} eventos como a API conta; não conferidos",
+    ),
+    "differs": ("step {step}: replay gives other events", "passo {step}: a repetição dá outros eventos"),
+    "no-store": ("there is no database at {path}", "não há banco de dados em {path}"),
+    "stages.coleta": ("collect", "coletas"),
+    "stages.execucao": ("execute", "execuções"),
+    "attempt": ("attempt {n}", "tentativa {n}"),
+    "tickets": ("tickets", "tickets"),
+    "waiting": ("waiting", "espera"),
+    "fix": ("fix", "solução"),
+    "healthy": ("everything is in order", "está tudo em ordem"),
+    "unhealthy": ("{count} problems", "{count} problemas"),
+}
+
+
+def language(environment: Mapping[str, str] | None = None) -> str:
+    given = os.environ if environment is None else environment
+    chosen = given.get("LC_ALL") or given.get("LC_MESSAGES") or given.get("LANG") or ""
+    return "pt" if chosen.lower().startswith("pt") else "en"
+
+
+_INDEX = 1 if language() == "pt" else 0
+
+
+def t(key: str, **values: object) -> str:
+    text = _TEXTS[key][_INDEX]
+    return text.format(**values) if values else text

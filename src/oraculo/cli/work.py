@@ -1,0 +1,81 @@
+"""`oraculo worker`: the functions of a Worker in a process of their own, with orders leased over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oraculo import settings
+from oraculo.cli import inputs
+from oraculo.cli.output import AsJson, Url, emit, note
+from oraculo.cli.serve import run, signals
+from oraculo.cli.texts import t
+from oraculo.errors import ApiError, OraculoError, ServerUnreachableError
+
+if TYPE_CHECKING:
+    from oraculo.worker import Worker
+    from oraculo.worker_http import HttpTransport
+
+LOOK_AGAIN = 2.0
+
+
+def worker(
+    target: Annotated[str, typer.Argument(help=t("o.target"), metavar="MODULE:WORKER")],
+    url: Url = None,
+    concurrency: Annotated[int | None, typer.Option(help=t("o.concurrency"), show_default=False, min=1)] = None,
+    name: Annotated[str | None, typer.Option(help=t("o.name"), show_default=False)] = None,
+    lease: Annotated[float, typer.Option("--lease-s", help=t("o.lease"), min=1, max=3600)] = 30.0,
+    json: AsJson = False,
+) -> None:
+    from oraculo import logs
+
+    chosen = settings.load()
+    logs.configure(chosen.log_level, chosen.log_format)
+    found = inputs.worker(target)
+    found.concurrency = concurrency or found.concurrency
+    found.name = name or found.name
+    run(_work(found, url or chosen.url, chosen.api_key, lease, json))
+
+
+async def _work(worker: Worker, url: str, api_key: str, lease: float, json: bool) -> None:
+    from oraculo.worker_http import HttpTransport
+
+    transport = HttpTransport(url, api_key, worker.name, lease)
+    stopping = asyncio.Event()
+
+    def stop() -> None:
+        stopping.set()
+        worker.stop()
+
+    with signals(stop):
+        await _reach(transport, stopping)
+        if not stopping.is_set():
+            if json:
+                emit({"worker": worker.name, "url": transport.url, "queues": worker.queues})
+            note(t("working", name=worker.name, queues=", ".join(worker.queues), url=transport.url))
+        await worker.run(transport)
+
+
+async def _reach(transport: HttpTransport, stopping: asyncio.Event) -> None:
+    """A server that is not there yet is waited for; one that does not let us in is not."""
+    said = False
+    while not stopping.is_set():
+        try:
+            await transport.check()
+            return
+        except OraculoError as error:
+            if not isinstance(error, ServerUnreachableError | ApiError) or (
+                isinstance(error, ApiError) and error.status < 500
+            ):
+                await transport.close()
+                raise
+            if not said:
+                note(t("waiting-server", error=error))
+                said = True
+            try:
+                async with asyncio.timeout(LOOK_AGAIN):
+                    await stopping.wait()
+            except TimeoutError:
+                pass

@@ -1,0 +1,198 @@
+"""The command: starts the real server with the shipped workers, submits, shows progress, says where the report is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
+from typing import Annotated, Any
+
+import typer
+from rich.live import Live
+
+from oraculo import settings
+from oraculo.cli.output import emit, out
+from oraculo.cli.picture import Picture
+from oraculo.cli.texts import language
+from oraculo.client import Client
+from oraculo.demo import feeds
+from oraculo.errors import MissingExtraError, OraculoError
+
+REQUEST: dict[str, Any] = {
+    "coletas": [
+        {"fonte": "youtube", "parametros": {"canais": list(feeds.CHANNELS)}, "timeout_s": 30, "max_tentativas": 3},
+        {"fonte": "blog", "parametros": {"url": "/blog/feed.xml"}, "timeout_s": 30, "max_tentativas": 3},
+    ],
+    "execucoes": [{"executador": "relatorio", "parametros": {"titulo": "Novidades da quinzena"}}],
+    "timeout_s": 60,
+}
+
+TEXTS = {
+    "en": {
+        "start": "Oráculo is up at {url} (state in {store})",
+        "plan": "Collecting from two channels and a blog that this demo serves, then writing a report:",
+        "done": "{status}: {items} items in {ms} ms. The report:",
+        "next": "Try next, while it is up:",
+        "stop": "It stays up until Ctrl-C.",
+        "bye": "Stopped; everything is in {store}.",
+    },
+    "pt": {
+        "start": "Oráculo no ar em {url} (estado em {store})",
+        "plan": "Coletando de dois canais e de um blog que esta demonstração serve, e depois escrevendo um relatório:",
+        "done": "{status}: {items} itens em {ms} ms. O relatório:",
+        "next": "Experimente agora, enquanto está no ar:",
+        "stop": "Fica no ar até Ctrl-C.",
+        "bye": "Parado; tudo está em {store}.",
+    },
+}
+
+
+def command(
+    port: Annotated[int | None, typer.Option(help="Port; by default ORACULO_PORT, or a free one.", min=0)] = None,
+    folder: Annotated[Path, typer.Option("--dir", help="Where state and reports go.")] = Path("oraculo-demo"),
+    stay: Annotated[bool | None, typer.Option("--stay/--exit", help="Stay up; by default only on a terminal.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The outcome as one JSON object.")] = False,
+) -> None:
+    """Show the main job: youtube + blog → relatorio, durable, with nothing to install.
+
+    Example: oraculo demo --dir /tmp/demo --exit
+    """
+    try:
+        import oraculo.workers.all  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("the demo", "workers") from None
+    texts = TEXTS[language()]
+    folder = folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if stay is None:
+        stay = sys.stdout.isatty() and not as_json
+
+    def say(text: str) -> None:
+        if not as_json:
+            out().print(text, highlight=False)
+
+    now = datetime.fromtimestamp(time(), UTC)
+    with feeds.served(now) as base, server(folder, base, _port(port)) as url, Client(url) as client:
+        say(texts["start"].format(url=url, store=folder / "oraculo.db"))
+        say(texts["plan"])
+        name = client.submit(REQUEST).correlation_id
+        result = follow(client, name, show=not as_json)
+        files = report_files(result)
+        if as_json:
+            emit({"correlation_id": name, "status": result["status"], "arquivos": files, "url": url})
+        else:
+            items = sum(len(coleta["dados"] or ()) for coleta in result["coletas"])
+            say(texts["done"].format(status=result["status"], items=items, ms=result["duracao_ms"]))
+            for file in files:
+                say(f"  {file}")
+            _next_steps(say, texts, url, name)
+        if stay:
+            say(texts["stop"])
+            _until_interrupted()
+    say(texts["bye"].format(store=folder / "oraculo.db"))
+    raise typer.Exit(0 if result["status"] == "concluida" else 1)
+
+
+def _next_steps(say: Any, texts: dict[str, str], url: str, name: str) -> None:
+    say(texts["next"])
+    prefix = "" if url == "http://127.0.0.1:8000" else f"ORACULO_URL={url} "
+    for line in (
+        f"{prefix}oraculo show {name}",
+        f"{prefix}oraculo ls",
+        f"curl {url}/api/v1/orchestrations/{name}/events",
+    ):
+        say(f"  {line}")
+    say(f"  {url}/docs")
+
+
+def follow(client: Client, name: str, *, show: bool) -> dict[str, Any]:
+    """The final document; meanwhile a picture that moves, on a terminal, or a line per event."""
+    picture = Picture(client.get(name))
+    if show and out().is_terminal:
+        with Live(picture, console=out(), refresh_per_second=10) as live:
+            for event in client.stream(name, picture.version):
+                picture.apply(event)
+            picture.settle(client.get(name))
+            live.refresh()
+    else:
+        for event in client.stream(name):
+            if show:
+                out().print(f"  {event['seq']:>3} {event['evento']} {event.get('destino', '')}", highlight=False)
+    result = client.result(name, wait=60)
+    if result is None:
+        raise OraculoError(f"the demo's orchestration {name} did not end")
+    return result
+
+
+def report_files(result: dict[str, Any]) -> list[str]:
+    outcome = result["execucoes"][0]["resultado"] if result["execucoes"] else None
+    return list(outcome.get("arquivos", [])) if isinstance(outcome, dict) else []
+
+
+def _port(asked: int | None) -> int:
+    """The port asked for, the usual one, or a free one when the usual one is taken."""
+    if asked is not None:
+        return asked
+    chosen = settings.load()
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((chosen.host, chosen.port))
+        except OSError:
+            return 0
+    return chosen.port
+
+
+@contextmanager
+def server(folder: Path, base: str, port: int) -> Iterator[str]:
+    """`oraculo up` in a process of its own, with the shipped workers; yields its URL."""
+    environment = {
+        "LOG_LEVEL": "WARNING",
+        **os.environ,
+        "ORACULO_STORE": f"sqlite:///{folder / 'oraculo.db'}",
+        "ORACULO_BROKER": "memory://",
+        "ORACULO_ENGINE": "local",
+        "ORACULO_HOST": "127.0.0.1",
+        "ORACULO_YOUTUBE_BASE": base,
+        "ORACULO_BLOG_BASE": base,
+        "ORACULO_RELATORIOS": str(folder / "relatorios"),
+    }
+    environment.pop("ORACULO_CRASH_AT", None)
+    command = [sys.executable, "-m", "oraculo", "up", "--port", str(port), "--json"]
+    log = folder / "server.log"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            [*command, "--worker", "oraculo.workers.all:worker"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for us; we stop it in order
+        )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line:
+            raise OraculoError(f"the server did not start: {log.read_text(errors='replace').strip()[-2000:]}")
+        yield json.loads(line)["url"]
+    finally:
+        process.terminate()
+        process.wait(35)
+        process.stdout.close()
+
+
+def _until_interrupted() -> None:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    while not stop.wait(0.5):
+        pass

@@ -1,0 +1,59 @@
+"""The zoo: broken variants of our own code, each of which the worlds must notice.
+
+A proof that never fails proves nothing. Every mutant here is a small mistake that somebody could make; `hunt` says at
+which seed, in which kind of world and by which rule it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from oraculo.simulation.run import run_world
+from oraculo.simulation.trace import Violation
+
+
+@contextmanager
+def patched(*changes: tuple[Any, str, Any]) -> Iterator[None]:
+    """Replace attributes for a while: (owner, name, new value)."""
+    with ExitStack() as stack:
+        for owner, name, value in changes:
+            stack.callback(setattr, owner, name, owner.__dict__[name])
+            setattr(owner, name, value)
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    name: str
+    apply: Callable[[], AbstractContextManager[None]]
+    kinds: tuple[str, ...]  # where it is hunted; the first that notices wins
+    seeds: int  # within how many seeds of each kind it must be found
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    mutant: str
+    kind: str
+    seed: int
+    violation: Violation
+
+
+def hunt(mutant: Mutant, first: int = 0) -> Kill | None:
+    """The first world that notices the mutant; None when it survives."""
+    with mutant.apply():
+        for seed in range(first, first + mutant.seeds):
+            for kind in mutant.kinds:
+                report = run_world(kind, seed)
+                if report.violations:
+                    return Kill(mutant.name, kind, seed, report.violations[0])
+    return None
+
+
+def zoo() -> list[Mutant]:
+    """All of them."""
+    from oraculo.simulation import mutants_core, mutants_runtime
+
+    return [*mutants_core.MUTANTS, *mutants_runtime.MUTANTS]

@@ -1,0 +1,116 @@
+"""What everybody in one world shares: the seed's random numbers, the clock, the trace, and how bad the world is."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from oraculo.core.plan import Plan
+from oraculo.simulation.facts import Answer
+from oraculo.simulation.loop import EPOCH, VirtualLoop
+from oraculo.simulation.trace import Trace
+
+
+@dataclass(slots=True)
+class Dials:
+    """How bad it is; drawn once."""
+
+    masked: bool  # retries and deadlines are on, so they may hide a loss; unmasked worlds have no such excuse
+    volatile: bool  # the in-process broker, which forgets everything with the process
+    lossy: bool  # the broker forgets confirmed messages when it goes down
+    horizon: float  # until when there are faults
+    crash_point: float  # chance of dying at each call out of the process
+    crash_every: float  # mean seconds between deaths at any instant; 0: never
+    lost_confirm: float
+    duplicate: float
+    delay: float
+    broker_down_every: float
+    store_down_every: float
+    pause: float  # chance that a call takes a while
+    wall_jumps: bool
+
+    @classmethod
+    def draw(cls, rng: Random, masked: bool) -> Dials:
+        horizon = round(rng.uniform(6, 25), 3)
+        volatile = rng.random() < 0.4
+        if rng.random() < 0.08:  # a calm world
+            return cls(masked, volatile, False, horizon, 0, 0, 0, 0, 0, 0, 0, 0.1, False)
+        return cls(
+            masked=masked,
+            volatile=volatile,
+            lossy=masked and not volatile and rng.random() < 0.15,
+            horizon=horizon,
+            crash_point=rng.choice((0, 0.005, 0.02, 0.06)),
+            crash_every=rng.choice((0, 4, 10)),
+            lost_confirm=rng.choice((0, 0.05, 0.25)),
+            duplicate=rng.choice((0, 0.1, 0.3)),
+            delay=rng.choice((0, 0.2, 0.5)),
+            broker_down_every=rng.choice((0, 0, 6)),
+            store_down_every=rng.choice((0, 0, 5, 3)),
+            pause=rng.choice((0, 0.2, 0.6)),
+            wall_jumps=rng.random() < 0.4,
+        )
+
+
+class Scene:
+    def __init__(self, rng: Random, loop: VirtualLoop, trace: Trace, dials: Dials) -> None:
+        self.rng = rng
+        self.loop = loop
+        self.trace = trace
+        self.dials = dials
+        self.faults = True
+        self.wall_offset = 0.0
+        self.store_down: str | None = None  # "full": nothing can be written; "away": not even read
+        self.answers: dict[int, Answer] = {}  # by digest
+        self.plans: dict[str, Plan] = {}  # by correlation_id
+        self._counter = 0
+
+    def log(self, text: str) -> None:
+        self.trace.now = self.loop.time()
+        self.trace.log(text)
+
+    def violate(self, rule: str, detail: str) -> None:
+        self.trace.now = self.loop.time()
+        self.trace.violate(rule, detail)
+
+    def count(self, what: str, number: int = 1) -> None:
+        self.trace.tally[what] += number
+
+    def chance(self, share: float) -> bool:
+        return share > 0 and self.rng.random() < share
+
+    def trouble(self, share: float) -> bool:
+        """Chance of a fault; none once the faults are over."""
+        return self.faults and self.chance(share)
+
+    def number(self) -> int:
+        self._counter += 1
+        return self._counter
+
+    def wall(self) -> float:
+        return EPOCH + self.loop.time() + self.wall_offset
+
+    def timestamp(self) -> datetime:
+        return datetime.fromtimestamp(EPOCH + self.loop.time(), UTC)
+
+    async def sleep(self, least: float, most: float) -> None:
+        await asyncio.sleep(round(self.rng.uniform(least, most), 6))
+
+    def said(self, raw: bytes, answer: Answer) -> None:
+        self.answers[zlib.crc32(raw) or 1] = answer
+
+    # -- what journals ask -------------------------------------------------------------------------------------------
+
+    def answer(self, digest: int) -> Answer | None:
+        return self.answers.get(digest)
+
+    def honest_timeouts(self) -> bool:
+        return not self.dials.masked
+
+
+def number_of(value: Any) -> float:
+    return value.total_seconds() if value is not None else 0.0

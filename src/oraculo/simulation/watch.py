@@ -1,0 +1,257 @@
+"""Sees every commit, publish, fetch and acknowledgement of every life, and checks them against each other."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import orjson
+
+from oraculo.adapters.stores import sqlite_read
+from oraculo.adapters.stores.instants import from_micros_or_none
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.core.state import Orchestration
+from oraculo.core.step import step
+from oraculo.core.ticket_id import parse_ticket_id, ticket_id
+from oraculo.core.vocabulary import Kind
+from oraculo.ports.broker import Delivery, Outgoing
+from oraculo.ports.store import Batch, Recorded
+from oraculo.simulation.facts import Answer
+from oraculo.simulation.invariants import Journal
+from oraculo.simulation.plans import NOTICES
+from oraculo.simulation.scene import Scene
+from oraculo.wire import names, records
+
+_ROW = "SELECT status, version, wake_at, owes, open, closed_at FROM runs WHERE run = ?"
+HTTP = "http"  # answers that came over HTTP; counted like a queue
+INTAKES = (names.RESULTS, names.REQUESTS, HTTP)
+
+
+class Alive(Protocol):
+    number: int
+    alive: bool
+
+
+class Watch:
+    def __init__(self, scene: Scene, store: SqliteStore) -> None:
+        self.scene = scene
+        self.store = store
+        self.journals: dict[int, Journal] = {}
+        self.by_name: dict[str, int] = {}
+        self.states: dict[int, Orchestration] = {}  # replayed from the journal alone
+        self.confirmed_ids: set[str] = set()
+        self.delivered: set[str] = set()
+        self.notices: dict[str, bytes] = {}
+        self.dead: set[bytes] = set()
+        self.quiet_at: datetime | None = None  # from then on nothing excuses a late timer
+        self._position = 0
+        self._books: Counter[tuple[int, str, str]] = Counter()  # (life, queue, what) → how many
+        self._pace: dict[int, float] = {}  # life → the clock it shows, less the time that passed
+
+    # -- what journals ask -------------------------------------------------------------------------------------------
+
+    def answer(self, digest: int) -> Answer | None:
+        return self.scene.answer(digest)
+
+    def confirmed(self, message_id: str) -> bool:
+        return message_id in self.confirmed_ids
+
+    def honest_timeouts(self) -> bool:
+        return self.scene.honest_timeouts()
+
+    # -- commits -----------------------------------------------------------------------------------------------------
+
+    async def committed(self, batch: Batch, life: Alive) -> None:
+        self.scene.count("commits")
+        self._clock(batch.at, life)
+        for (queue, _verdict), number in batch.counts.items():
+            if queue in INTAKES:
+                self._book(life, queue, "counted", number)
+        self.dead.update(letter.body for letter in batch.dead)
+        touched: set[int] = set()
+        for recorded in await self.store.tail(self._position, 1000):
+            self._position = recorded.position
+            self._record(recorded)
+            touched.add(recorded.run)
+        for done in {done.state.run: done for done in batch.steps}.values():
+            run = done.state.run
+            if run not in touched:
+                self.scene.violate("commits are durable", f"the steps of {run} are not in the journal")
+            elif done.state != self.states[run]:
+                self.scene.violate("fold(journal) == state", f"{done.state.correlation_id} in memory differs")
+        for run in sorted(touched):
+            self.catalogued(run)
+
+    def _clock(self, at: datetime, life: Alive) -> None:
+        shown = at.timestamp() - self.scene.loop.time()
+        if abs(self._pace.setdefault(life.number, shown) - shown) > 0.5:
+            self.scene.violate("the clock is steady", f"life {life.number} shows {at}")
+
+    def _record(self, recorded: Recorded) -> None:
+        body = records.encode(recorded.events)
+        self.scene.log(f"commit {recorded.run & 0xFFFFF:05x} {recorded.first} {_kinds(recorded)}")
+        self.scene.trace.mix(body)
+        journal = self.journals.get(recorded.run)
+        if journal is None:
+            journal = self.journals[recorded.run] = Journal(self, self.scene.violate)
+        self.scene.count("events", len(recorded.events))
+        journal.read(recorded)
+        self.by_name[journal.name] = recorded.run
+        if self.quiet_at is not None and journal.late_by > timedelta(seconds=1.1):
+            if recorded.at - journal.late_by > self.quiet_at:
+                self.scene.violate("timers are punctual", f"{journal.name}: late by {journal.late_by}")
+        cause = records.cause_of(recorded.run, recorded.events)
+        again = step(self.states.get(recorded.run), cause, recorded.at)
+        self.states[recorded.run] = again.state
+        if again.events != recorded.events:
+            self.scene.violate("replay gives the same", f"{journal.name} from event {recorded.first}")
+
+    def catalogued(self, run: int) -> None:
+        state = self.states[run]
+        rows = self.store._inline(lambda connection: sqlite_read.fetch(connection, _ROW, (run,)))
+        status, version, wake_at, owes, still_open, closed_at = rows[0]
+        shown = (status, version, from_micros_or_none(wake_at), owes, still_open, from_micros_or_none(closed_at))
+        wanted = (state.status.value, state.version, state.wake_at(), state.owes, state.open, state.closed_at)
+        if shown != wanted:
+            self.scene.violate("the catalogue tells the truth", f"{state.correlation_id}: {shown}, expected {wanted}")
+
+    # -- messages out ------------------------------------------------------------------------------------------------
+
+    def publishing(self, messages: Sequence[Outgoing], life: Alive) -> None:
+        for message in messages:
+            self.scene.count("published")
+            self.scene.log(f"publish {message.queue} {message.message_id[-12:]}")
+            if message.queue == NOTICES:
+                self.noticed(message.message_id, message.body)
+            else:
+                wrong = self._ghost(message)
+                if wrong:
+                    self.scene.violate("no ghosts", f"{message.message_id}: {wrong}")
+
+    def _ghost(self, message: Outgoing) -> str | None:
+        """What is wrong with an order, seen from what is committed."""
+        body = orjson.loads(message.body)
+        parsed = parse_ticket_id(body["ticket_id"])
+        journal = self.journals.get(parsed[0]) if parsed else None
+        if parsed is None or journal is None:
+            return "its orchestration is not committed"
+        position, attempt = parsed[1], body["tentativa"]
+        seen, task = journal.tickets[position], journal.plan.tasks[position]
+        if attempt > seen.attempt or seen.phase == "waiting" or attempt < 1:
+            return f"attempt {attempt} is not committed"
+        if (message.message_id, message.queue) != (f"{body['ticket_id']}.{attempt}", task.queue):
+            return f"wrong name or queue {message.queue}"
+        if task.kind is Kind.EXECUCAO and body["payload"]["dados"] != self._inputs(journal, task.after):
+            return "it carries other data than its gate collected"
+        return None
+
+    @staticmethod
+    def _inputs(journal: Journal, gate: int | None) -> list[dict[str, object]]:
+        wanted: list[dict[str, object]] = []
+        for position in journal.plan.gates[gate].inputs if gate is not None else ():
+            task, seen = journal.plan.tasks[position], journal.tickets[position]
+            key = "fonte" if task.kind is Kind.COLETA else "executador"
+            wanted.append({key: task.name, "status": seen.status.value, "dados": orjson.loads(seen.dados)})
+        return wanted
+
+    def published(self, messages: Sequence[Outgoing]) -> None:
+        for message in messages:
+            if message.queue == NOTICES:
+                self.took(message.message_id)
+            else:
+                self.confirmed_ids.add(message.message_id)
+
+    def noticed(self, identity: str, body: bytes) -> None:
+        """A notice on its way: of an end that is committed, always under the same id, always the same."""
+        document = orjson.loads(body)
+        journal = self.journals.get(self.by_name.get(document["correlation_id"], 0))
+        if journal is None or journal.status is None:
+            self.scene.violate("no ghosts", f"notice {identity} of an end that is not committed")
+            return
+        if document["status"] != journal.status.value:
+            self.scene.violate("one notice per end", f"{identity} says {document['status']}")
+        if identity not in notice_ids(journal):
+            self.scene.violate("one notice per end", f"{identity} is not an id of {journal.name}")
+        if self.notices.setdefault(identity, body) != body:
+            self.scene.violate("one notice per end", f"{identity} was sent with two bodies")
+
+    def took(self, identity: str) -> None:
+        self.delivered.add(identity)
+
+    # -- messages in -------------------------------------------------------------------------------------------------
+
+    def _book(self, life: Alive, queue: str, what: str, number: int) -> None:
+        books, life_number = self._books, life.number
+        books[life_number, queue, what] += number
+        handed = self._received(life_number, queue)
+        counted, acked = books[life_number, queue, "counted"], books[life_number, queue, "acked"]
+        if counted > handed:
+            self.scene.violate("conservation", f"{queue}: {counted} counted, {handed} received")
+        if acked > counted:
+            self.scene.violate("no ack before the commit", f"{queue}: {acked} acknowledged, {counted} counted")
+
+    def balanced(self, life: Alive) -> list[str]:
+        """Queues where this life received something that is not counted."""
+        books = self._books
+        return [
+            f"{queue}: {received} received, {books[life.number, queue, 'counted']} counted"
+            for queue in INTAKES
+            if (received := self._received(life.number, queue)) != books[life.number, queue, "counted"]
+        ]
+
+    def _received(self, life: int, queue: str) -> int:
+        """What was given back came again, unless it was counted all the same: the commit was in doubt."""
+        books = self._books
+        return books[life, queue, "handed"] - books[life, queue, "back"] + books[life, queue, "doubt"]
+
+    def in_doubt(self, batch: Batch, life: Alive) -> None:
+        """Committed, and the engine is told that it is not."""
+        for (queue, _verdict), number in batch.counts.items():
+            if queue in INTAKES:
+                self._book(life, queue, "doubt", number)
+
+    def handed(self, queue: str, deliveries: Sequence[Delivery], life: Alive) -> None:
+        if queue in INTAKES and deliveries:
+            self.scene.count("received", len(deliveries))
+            self._book(life, queue, "handed", len(deliveries))
+
+    def settling(self, acked: Sequence[Delivery], back: Sequence[Delivery], life: Alive) -> None:
+        for delivery in back:
+            if delivery.queue in INTAKES:
+                self._book(life, delivery.queue, "back", 1)
+        for delivery in acked:
+            if delivery.queue in INTAKES:
+                self._book(life, delivery.queue, "acked", 1)
+            if delivery.queue in (names.RESULTS, HTTP) and not self._known(delivery.body):
+                self.scene.violate("no ack before the commit", f"an answer of {delivery.queue} left no trace")
+
+    def _known(self, raw: bytes) -> bool:
+        """The effect of an answer is in the database: recorded, a duplicate of something recorded, or quarantined."""
+        if (raw or b"\0") in self.dead:
+            return True
+        answer = self.scene.answer(zlib.crc32(raw) or 1)
+        parsed = parse_ticket_id(answer.ticket) if answer else None
+        if answer is None or parsed is None:
+            return False
+        answered = self.journals[parsed[0]].tickets[parsed[1]].answered
+        return answer.attempt in answered if answer.echoed else bool(answered)
+
+
+def notice_ids(journal: Journal) -> list[str]:
+    """The one id that each notice of an orchestration has."""
+    notify = journal.plan.notify
+    ids = [f"orc_{journal.run:x}_0"] if notify.webhook else []
+    if notify.queue:
+        ids.append(f"{journal.name}.{len(ids)}")
+    return ids
+
+
+def order_id(journal: Journal, position: int, attempt: int) -> str:
+    return f"{ticket_id(journal.run, position)}.{attempt}"
+
+
+def _kinds(recorded: Recorded) -> str:
+    return " ".join(type(event).__name__ for event in recorded.events)

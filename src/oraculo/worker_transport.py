@@ -1,0 +1,70 @@
+"""How orders come to a worker and answers go: the protocol, and its form over a broker. `worker_http` is the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement
+from oraculo.wire import names
+
+
+@dataclass(slots=True)
+class Job:
+    """One order that was taken: its bytes, and what the transport needs to settle it."""
+
+    queue: str
+    body: bytes
+    handle: Any
+
+
+class Transport(Protocol):
+    """How orders come and answers go."""
+
+    async def take(self, queue: str, limit: int, wait: float) -> list[Job]: ...
+
+    async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
+        """Send the answers and settle their orders. An empty answer means: settle, there is nothing to say."""
+        ...
+
+    async def give_back(self, job: Job) -> None: ...
+
+    async def keep(self, job: Job) -> bool:
+        """Say that the work goes on. False: nobody wants the answer any more."""
+        ...
+
+    keep_every: float | None  # seconds between two `keep`s; None when the transport needs none
+
+    async def close(self) -> None: ...
+
+
+class BrokerTransport:
+    """Orders and answers over a broker, or over the in-process one."""
+
+    keep_every: float | None = None
+
+    def __init__(self, broker: Broker, *, own: bool = False) -> None:
+        self._broker = broker
+        self._own = own
+
+    async def take(self, queue: str, limit: int, wait: float) -> list[Job]:
+        return [Job(queue, d.body, d) for d in await self._broker.fetch(queue, limit=limit, wait=wait)]
+
+    async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
+        await self._broker.publish([Outgoing(names.RESULTS, body, "") for _, body in answers if body])
+        await self._broker.settle([Settlement(_delivery(job)) for job, _ in answers])
+
+    async def give_back(self, job: Job) -> None:
+        await self._broker.settle([Settlement(_delivery(job), Settle.RETRY)])
+
+    async def keep(self, job: Job) -> bool:
+        return True
+
+    async def close(self) -> None:
+        if self._own:
+            await self._broker.close()
+
+
+def _delivery(job: Job) -> Delivery:
+    delivery: Delivery = job.handle
+    return delivery

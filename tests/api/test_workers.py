@@ -1,0 +1,335 @@
+"""Work over plain HTTP: lease, answer, extend, release; and an orchestration done by nothing but HTTP and JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem, client_of, result_of, settings_for, until
+from oraculo import Worker
+from oraculo.api.app import create_app
+from oraculo.bootstrap import Oraculo
+from oraculo.ports.broker import Outgoing
+
+URL = f"{API}/orchestrations"
+Submit = Callable[..., Any]
+
+
+@pytest.mark.parametrize("echo", [True, False], ids=["echoes", "four fields only"])
+async def test_a_whole_orchestration(served: httpx2.AsyncClient, oraculo: Oraculo, echo: bool) -> None:
+    worker = CurlWorker(served, "curl-1")
+    await served.post(URL, json={**BOTH, "correlation_id": "abc/1"})
+    for queue in ("escavador_youtube", "escavador_blog"):
+        [order] = await worker.lease(queue)
+        assert order["mensagem"]["tipo_evento"] == "iniciar_coleta"
+        assert order["mensagem"]["payload"]["parametros"] == {}
+        told = await worker.answer(result_of(order["mensagem"], echo=echo, dados=[queue]))
+        assert told["aceitos"] == 1
+        assert told["recusados"] == []
+        assert told["resultados"][0]["situacao"] == "applied"
+    [order] = await worker.lease("executador_relatorio")
+    assert order["mensagem"]["payload"]["dados"] == [
+        {"fonte": "youtube", "status": "concluida", "dados": ["escavador_youtube"]},
+        {"fonte": "blog", "status": "concluida", "dados": ["escavador_blog"]},
+    ]
+    await worker.answer(result_of(order["mensagem"], echo=echo))
+    result = (await served.get(f"{URL}/abc%2F1/result?wait=10")).json()
+    assert result["status"] == "concluida"
+    assert result["execucoes"][0]["resultado"] == {"resultado": "ok", "arquivo": "relatorio.pdf"}
+    assert len(oraculo.engine.gateway) == 0, "every lease is settled"
+    assert all(taken == 0 for _, taken in oraculo.broker.depths().values())  # type: ignore[union-attr]
+    [seen] = (await served.get(f"{API}/workers")).json()["workers"]
+    assert (seen["nome"], seen["transporte"], seen["entregues"], seen["respondidas"]) == ("curl-1", "http", 3, 3)
+    assert seen["filas"] == ["escavador_blog", "escavador_youtube", "executador_relatorio"]
+
+
+async def test_message_bytes_are_passed_on_as_they_are(client: httpx2.AsyncClient, worker: CurlWorker) -> None:
+    await client.post(
+        URL, content=b'{"coletas":[{"fonte":"a","parametros":{"f":1.0,"i":18446744073709551615,"s":"\\u00e7"}}]}',
+        headers={"Content-Type": "application/json"},
+    )  # fmt: skip
+    response = await client.post(f"{API}/queues/escavador_a/lease", json={})
+    assert b'"parametros":{"f":1.0,"i":18446744073709551615,"s":"\xc3\xa7"}' in response.content
+
+
+async def test_lease_without_a_body(client: httpx2.AsyncClient, submit: Submit) -> None:
+    await submit()
+    response = await client.post(f"{API}/queues/escavador_youtube/lease")
+    assert len(response.json()["mensagens"]) == 1
+
+
+async def test_lease_waits_for_work(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit, app: Any) -> None:
+    waiting = asyncio.create_task(worker.lease("escavador_youtube", wait=60))
+    await until(lambda: len(app.state.waits) == 1)
+    await submit(correlation_id="abc")
+    [order] = await waiting
+    assert order["mensagem"]["correlation_id"] == "abc"
+
+
+async def test_nothing_came(worker: CurlWorker) -> None:
+    assert await worker.lease("escavador_youtube", wait=0) == []
+    assert await worker.lease("escavador_youtube", wait=0.02) == []
+
+
+async def test_as_many_as_asked_for(worker: CurlWorker, submit: Submit) -> None:
+    for _ in range(5):
+        await submit()
+    everything = await worker.take("escavador_youtube", 5)
+    for one in everything:
+        await worker.client.post(f"{API}/leases/{one['lease_id']}/release")
+    assert len(await worker.lease("escavador_youtube", max=2)) == 2
+    assert len(await worker.lease("escavador_youtube", max=1000)) == 3
+
+
+async def test_who_leaves_while_waiting_takes_nothing(
+    served: httpx2.AsyncClient, worker: CurlWorker, submit: Submit, app: Any
+) -> None:
+    gone = asyncio.create_task(CurlWorker(served, "gone").lease("escavador_youtube", wait=60))
+    await until(lambda: len(app.state.waits) == 1)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    await until(lambda: not len(app.state.waits))
+    await submit()
+    assert len(await worker.lease("escavador_youtube")) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"max": 0},
+        {"max": 1001},
+        {"max": "1"},
+        {"wait": -1},
+        {"wait": 301},
+        {"lease_s": 0},
+        {"worker": ""},
+        {"x": 1},
+        [],
+    ],
+)
+async def test_wrong_lease(client: httpx2.AsyncClient, body: Any) -> None:
+    assert_problem(await client.post(f"{API}/queues/q/lease", json=body), 422, "invalid_request")
+
+
+@pytest.mark.parametrize("queue", ["%2E%2E", "a%2Fb", "%20", "a%0A", "é", "x" * 201])
+async def test_wrong_queue(client: httpx2.AsyncClient, queue: str) -> None:
+    assert_problem(
+        await client.post(f"http://test{API}/queues/{queue}/lease", json={"wait": 0}), 422, "invalid_parameter"
+    )
+
+
+@pytest.mark.parametrize("queue", ["orquestrador_resultados", "orquestrador_requisicoes"])
+async def test_our_own_queues_are_not_for_workers(client: httpx2.AsyncClient, queue: str) -> None:
+    assert_problem(await client.post(f"{API}/queues/{queue}/lease", json={"wait": 0}), 422, "reserved_queue")
+
+
+async def test_a_message_that_is_not_json_is_shown_as_text(worker: CurlWorker, oraculo: Oraculo) -> None:
+    assert oraculo.broker is not None
+    await oraculo.broker.publish([Outgoing("avisos", b"\xffnot json", "1"), Outgoing("avisos", b'{"a": 1}', "2")])
+    assert [one["mensagem"] for one in await worker.lease("avisos")] == ["\ufffdnot json", {"a": 1}]
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+async def test_duplicate_late_and_unknown(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit(correlation_id="abc")
+    [order] = await worker.lease("escavador_youtube")
+    answer = result_of(order["mensagem"])
+    assert (await worker.answer(answer))["resultados"][0]["situacao"] == "applied"
+    assert (await worker.answer(answer))["resultados"][0]["situacao"] == "duplicate"
+    await submit(correlation_id="def")
+    [order] = await worker.lease("escavador_youtube")
+    await client.post(f"{URL}/def/cancel")
+    late = await worker.answer(result_of(order["mensagem"]))
+    assert (late["aceitos"], late["resultados"][0]["situacao"]) == (1, "late")
+    unknown = await worker.answer({**answer, "correlation_id": "nope"})
+    assert unknown["aceitos"] == 0
+    assert unknown["recusados"][0]["motivo"] == "unknown_correlation"
+    [letter] = (await client.get(f"{API}/dead-letters")).json()["dead_letters"]
+    assert (letter["motivo"], letter["fila"]) == ("unknown_correlation", "orquestrador_resultados")
+
+
+async def test_ambiguous_is_never_guessed(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit({"coletas": [{"fonte": "a"}, {"fonte": "a"}]}, correlation_id="abc")
+    first, _ = await worker.take("escavador_a", 2)
+    told = await worker.answer(result_of(first["mensagem"], echo=False))
+    assert told["recusados"][0]["motivo"] == "ambiguous"
+    assert (await client.get(f"{URL}/abc")).json()["fim"] is None
+
+
+async def test_a_list_counts_what_is_good_and_keeps_the_rest(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    for number in range(3):
+        await submit(correlation_id=f"n{number}")
+    orders = await worker.take("escavador_youtube", 3)
+    good = [result_of(order["mensagem"]) for order in orders]
+    broken: list[Any] = [{"correlation_id": "n0"}, 7, None, {**good[0], "tipo_evento": "outro"}]
+    broken.append({**good[0], "tipo_evento": "iniciar_coleta"})
+    response = await client.post(f"{API}/results", json=[*good, *broken])
+    told = response.json()
+    assert (response.status_code, told["aceitos"]) == (202, 3)
+    reasons = ["missing_field", "not_an_object", "not_an_object", "unknown_event", "unexpected_event"]
+    assert [(one["indice"], one["motivo"]) for one in told["recusados"]] == list(enumerate(reasons, 3))
+    letters = (await client.get(f"{API}/dead-letters")).json()
+    assert len(letters["dead_letters"]) == 5
+    assert {group["motivo"]: group["total"] for group in letters["groups"]}["not_an_object"] == 2
+
+
+async def test_an_empty_list(worker: CurlWorker, client: httpx2.AsyncClient) -> None:
+    response = await client.post(f"{API}/results", json=[])
+    assert response.json() == {"aceitos": 0, "recusados": [], "resultados": []}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "missing_field"),
+        (7, "not_an_object"),
+        (
+            {"correlation_id": "a", "tipo_evento": "x", "payload": {}, "timestamp": "2025-10-14T12:00:00Z"},
+            "unknown_event",
+        ),
+        (
+            {
+                "correlation_id": "a",
+                "tipo_evento": "iniciar_coleta",
+                "payload": {},
+                "timestamp": "2025-10-14T12:00:00Z",
+            },
+            "unexpected_event",
+        ),
+        (
+            {"correlation_id": "a", "tipo_evento": "resultado_coleta", "payload": {}, "timestamp": "2025-10-14"},
+            "invalid_field",
+        ),
+    ],
+)
+async def test_one_that_cannot_be_read_is_told_to_the_sender(client: httpx2.AsyncClient, body: Any, code: str) -> None:
+    assert_problem(await client.post(f"{API}/results", json=body), 422, code)
+    assert (await client.get(f"{API}/dead-letters")).json()["dead_letters"] == []
+
+
+async def test_not_json_at_all(client: httpx2.AsyncClient) -> None:
+    response = await client.post(f"{API}/results", content=b"{", headers={"Content-Type": "application/json"})
+    assert_problem(response, 400, "not_json")
+
+
+async def test_sizes(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit({"coletas": [{"fonte": "a"} for _ in range(3)]}, correlation_id="abc")
+    orders = await worker.take("escavador_a", 3)
+    large = [result_of(order["mensagem"], dados="x" * 900_000) for order in orders]
+    assert (await worker.answer(*large))["aceitos"] == 3
+    assert (await client.get(f"{URL}/abc/result")).json()["status"] == "concluida"
+    too_large = {**large[0], "payload": {"dados": "x" * 1_100_000}}
+    assert_problem(await client.post(f"{API}/results", json=too_large), 413, "too_large")
+    told = await worker.answer(too_large, too_large)
+    assert [one["motivo"] for one in told["recusados"]] == ["too_large", "too_large"]
+    assert_problem(await client.post(f"{API}/results", json=[1] * 1001), 422, "invalid_request")
+
+
+async def test_failure_and_retry(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit(correlation_id="abc")
+    erro = {"codigo": "x", "mensagem": "deu errado", "definitivo": False}
+    await worker.do("escavador_youtube", status="erro", erros=[erro])
+    [again] = await worker.lease("escavador_youtube")
+    assert again["mensagem"]["tentativa"] == 2
+    await worker.answer(result_of(again["mensagem"]))
+    assert (await client.get(f"{URL}/abc/result")).json()["coletas"][0]["tentativas"] == 2
+
+
+# -- leases ------------------------------------------------------------------------------------------------------------
+
+
+async def test_extend(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit()
+    [order] = await worker.lease("escavador_youtube", lease_s=5)
+    here = f"{API}/leases/{order['lease_id']}"
+    longer = await client.post(f"{here}/extend", json={"lease_s": 600})
+    assert longer.status_code == 200
+    assert longer.json()["expira_em"] > order["expira_em"]
+    assert (await client.post(f"{here}/extend")).json()["expira_em"] >= longer.json()["expira_em"]
+    assert_problem(await client.post(f"{here}/extend", json={"lease_s": 3601}), 422, "invalid_request")
+
+
+async def test_extend_what_nobody_wants(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit(correlation_id="abc")
+    [order] = await worker.lease("escavador_youtube")
+    await client.post(f"{URL}/abc/cancel")
+    here = f"{API}/leases/{order['lease_id']}"
+    assert_problem(await client.post(f"{here}/extend"), 410, "not_wanted")
+    assert_problem(await client.post(f"{here}/extend"), 404, "unknown_id")
+    assert await worker.lease("escavador_youtube", wait=0) == []
+
+
+async def test_release(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
+    await submit()
+    [order] = await worker.lease("escavador_youtube")
+    response = await client.post(f"{API}/leases/{order['lease_id']}/release")
+    assert (response.status_code, response.content) == (204, b"")
+    assert_problem(await client.post(f"{API}/leases/{order['lease_id']}/release"), 404, "unknown_id")
+    [again] = await worker.lease("escavador_youtube")
+    assert again["mensagem"] == order["mensagem"]
+    await client.post(f"{API}/leases/{again['lease_id']}/release", json={"delay_s": 0.02})
+    assert len(await worker.lease("escavador_youtube")) == 1
+
+
+async def test_an_expired_lease_goes_to_another_and_the_first_answer_counts(
+    worker: CurlWorker, client: httpx2.AsyncClient, submit: Submit, oraculo: Oraculo
+) -> None:
+    await submit(correlation_id="abc")
+    [order] = await worker.lease("escavador_youtube", lease_s=1)
+    [again] = await CurlWorker(client, "second").lease("escavador_youtube", wait=30)
+    assert again["mensagem"] == order["mensagem"]
+    assert (await worker.answer(result_of(order["mensagem"])))["aceitos"] == 1
+    assert len(oraculo.engine.gateway) == 0
+    assert_problem(await client.post(f"{API}/leases/{again['lease_id']}/extend"), 404, "unknown_id")
+
+
+@pytest.mark.parametrize("verb", ["extend", "release"])
+async def test_unknown_lease(client: httpx2.AsyncClient, verb: str) -> None:
+    assert_problem(await client.post(f"{API}/leases/a%2Fb/{verb}"), 404, "unknown_id")
+
+
+# -- who works ---------------------------------------------------------------------------------------------------------
+
+
+async def test_workers_of_this_process(tmp_path: Any) -> None:
+    worker = Worker(name="dentro")
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    @worker.escavador("youtube")
+    async def youtube(parametros: dict[str, Any]) -> list[int]:
+        begun.set()
+        await go_on.wait()
+        return [1]
+
+    oraculo = Oraculo(settings_for(tmp_path), workers=[worker])
+    async with oraculo, client_of(create_app(oraculo)) as client:
+        await client.post(URL, json={**ONE, "correlation_id": "abc"})
+        await begun.wait()
+        await CurlWorker(client, "fora").lease("escavador_blog", wait=0)
+        told = (await client.get(f"{API}/workers")).json()
+        inside, outside = told["workers"]
+        assert (inside["nome"], inside["transporte"], inside["em_andamento"]) == ("dentro", "processo", 1)
+        assert inside["filas"] == ["escavador_youtube"]
+        assert (outside["nome"], outside["em_andamento"]) == ("fora", 0)
+        assert {"fila": "escavador_youtube", "aguardando": 0, "em_andamento": 1} in told["filas"]
+        go_on.set()
+        assert (await client.get(f"{URL}/abc/result?wait=10")).json()["coletas"][0]["dados"] == [1]
+
+
+async def test_as_curl_would_say_it(served: httpx2.AsyncClient) -> None:
+    """The very bytes that the documentation prints."""
+    process = await asyncio.create_subprocess_exec(
+        "curl", "-sS", "-X", "POST", f"{served.base_url}{URL}", "-H", "Content-Type: application/json", "-d",
+        '{"coletas": [{"fonte": "youtube"}], "correlation_id": "abc"}', stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await process.communicate()
+    assert json.loads(out)["correlation_id"] == "abc"

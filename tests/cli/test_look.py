@@ -1,0 +1,134 @@
+"""`ls`, `show`, `workers`, `task-types`, `dlq`: what there is, and when it cannot be had."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from cli.processes import Cli, Server
+
+GOOD = {"coletas": [{"fonte": "eco"}]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def some(server: Server) -> None:
+    cli = Cli(server.folder, server.url)
+    cli.submit({**GOOD, "correlation_id": "primeira"}, "--wait", "10")
+    cli.submit({"correlation_id": "\x1b]0;roubo\x07[red]x", "coletas": [{"fonte": "falha", "max_tentativas": 1}]})
+    cli.submit({**GOOD, "correlation_id": "última"}, "--wait", "10")
+
+
+def test_ls_is_newest_first_and_filters(cli: Cli) -> None:
+    found = cli.json("ls")
+    assert [one["correlation_id"] for one in found["orchestrations"]][::2] == ["última", "primeira"]
+    assert found["more"] is False
+    assert len(cli.json("ls", "--limit", "1")["orchestrations"]) == 1
+    assert cli.json("ls", "--limit", "1")["more"] is True
+    assert len(cli.json("ls", "--fonte", "falha")["orchestrations"]) == 1
+    assert cli.json("ls", "--status", "timeout", "--status", "cancelada")["orchestrations"] == []
+    assert len(cli.json("ls", "--since", "1h")["orchestrations"]) == 3
+    assert cli.json("ls", "--since", "2999-01-01T00:00:00Z")["orchestrations"] == []
+
+
+def test_ls_for_people_cannot_be_made_to_command_the_terminal(cli: Cli) -> None:
+    done = cli("ls")
+    assert "\x1b" not in done.stdout and "\x07" not in done.stdout
+    assert "\\x1b]0;roubo\\x07[red]x" in done.stdout
+    assert "correlation_id" in done.stdout.splitlines()[0]
+
+
+def test_ls_refuses_what_it_does_not_understand(cli: Cli) -> None:
+    assert cli("ls", "--since", "ontem").returncode == 2
+    assert cli("ls", "--limit", "0").returncode == 2
+    assert cli("ls", "--status", "nada").returncode == 1
+
+
+def test_show(cli: Cli) -> None:
+    document = cli.json("show", "última")
+    assert document["tickets"][0]["destino"] == "escavador_eco"
+    done = cli("show", "última")
+    assert "escavador_eco" in done.stdout and "concluida" in done.stdout
+    assert cli("show", "nunca").returncode == 3
+
+
+def test_workers_are_seen(cli: Cli) -> None:
+    assert "escavador_eco" in cli.json("workers")["workers"][0]["filas"]
+    assert "escavador_eco" in cli("workers").stdout
+
+
+def test_no_server_is_exit_5_with_a_hint(alone: Cli) -> None:
+    done = alone("ls")
+    assert done.returncode == 5
+    assert "oraculo up" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_task_types_come_and_go(cli: Cli) -> None:
+    kept = cli.json("task-types", "put", "semanal", "-", input=json.dumps(GOOD))
+    assert kept["coletas"][0]["fonte"] == "eco"
+    assert cli.json("task-types", "get", "semanal") == kept
+    assert cli.json("task-types", "ls")["task_types"] == {"semanal": kept}
+    assert "semanal" in cli("task-types", "ls").stdout
+    assert cli.submit({"tipo": "semanal"}, "--wait", "10")["status"] == "concluida"
+    assert cli("task-types", "put", "a b", "-", input=json.dumps(GOOD)).returncode == 1
+    assert cli("task-types", "rm", "semanal").returncode == 0
+    assert cli("task-types", "rm", "semanal").returncode == 3
+    assert cli("task-types", "get", "semanal").returncode == 3
+
+
+def spoil(cli: Cli, count: int) -> None:
+    """Results of orchestrations that nobody knows become dead letters."""
+    result = {"correlation_id": "de ninguém", "tipo_evento": "resultado_coleta", "timestamp": "2025-10-14T12:00:00Z"}
+    many = [{**result, "payload": {"fonte": "eco", "n": n}} for n in range(count)]
+    httpx2.post(f"{cli.url}/api/v1/results", json=many, trust_env=False).raise_for_status()
+
+
+def test_dead_letters_are_listed_shown_requeued_and_discarded(cli: Cli) -> None:
+    assert cli.json("dlq", "ls") == {"dead_letters": [], "groups": [], "more": False}
+    spoil(cli, 5)
+    listed = cli.json("dlq", "ls", "--motivo", "unknown_correlation", "--limit", "2")
+    assert listed["more"] is True and listed["groups"][0]["total"] == 5
+    ids = [str(one["id"]) for one in cli.json("dlq", "ls")["dead_letters"]]
+    assert json.loads(cli.json("dlq", "show", ids[0])["corpo"])["correlation_id"] == "de ninguém"
+    assert "de ninguém" in cli("dlq", "show", ids[0]).stdout
+    assert "unknown_correlation" in cli("dlq", "ls").stdout
+    assert cli("dlq", "show", "999").returncode == 3
+
+    refused_again = cli.json("dlq", "requeue", ids[0], code=1)
+    assert refused_again["mantidas"] == 1 and refused_again["mensagens"][0]["situacao"] == "quarantined"
+
+    assert cli("dlq", "discard", ids[0]).returncode == 2  # nobody to ask, and no --yes
+    assert cli.json("dlq", "discard", ids[0], ids[1], "--yes") == {"descartadas": 2}
+    assert cli("dlq", "discard", ids[0], "--yes").returncode == 3
+    assert cli("dlq", "discard", "--yes").returncode == 2  # neither ids nor --all
+    assert cli.json("dlq", "discard", "--all", "--motivo", "not_json", "--yes") == {"descartadas": 0}
+    assert cli.json("dlq", "requeue", "--all", code=1) == {"reenviadas": 0, "mantidas": 3}
+    assert cli.json("dlq", "discard", "--all", "--yes") == {"descartadas": 3}
+
+
+def test_a_dead_letter_that_is_wanted_now_goes_through(cli: Cli) -> None:
+    spoil(cli, 1)
+    cli.submit({"correlation_id": "de ninguém", "coletas": [{"fonte": "outra"}]})
+    id = str(cli.json("dlq", "ls")["dead_letters"][0]["id"])
+    told = cli.json("dlq", "requeue", id, code=1)  # another source: still not its ticket
+    assert told["mantidas"] == 1
+    cli.json("dlq", "discard", id, "--yes")
+
+
+def test_a_key_is_needed_where_one_is_set(tmp_path: Path) -> None:
+    server = Server(tmp_path, ORACULO_API_KEY="segredo-de-teste")
+    server.start()
+    try:
+        cli = Cli(tmp_path, server.url)
+        done = cli("ls")
+        assert done.returncode == 4 and "ORACULO_API_KEY" in done.stderr
+        assert cli("ls", ORACULO_API_KEY="errado").returncode == 4
+        assert cli("ls", ORACULO_API_KEY="segredo-de-teste").returncode == 0
+        (tmp_path / ".env").write_text("ORACULO_API_KEY=segredo-de-teste\n")
+        assert cli("ls").returncode == 0
+        assert cli("worker", "trabalho:worker", ORACULO_API_KEY="errado").returncode == 4
+        broken = cli.json("doctor", code=1, ORACULO_API_KEY="errado")
+        assert [one["name"] for one in broken["checks"] if one["level"] == "broken"] == ["access"]
+    finally:
+        server.kill()

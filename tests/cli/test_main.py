@@ -1,0 +1,208 @@
+"""Every command alike: help with an example, --json, one language or the other, pipes that break, schemas."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from cli.processes import Cli, Server, environment
+from typer.testing import CliRunner
+
+from oraculo import __version__
+from oraculo.cli import texts
+from oraculo.cli.exits import Exit, code_of, code_of_status
+from oraculo.cli.extras import WHERE
+from oraculo.cli.main import app
+from oraculo.errors import ApiError, BusyError, SettingsError, StoreUnavailableError, UnknownIdError
+
+
+def commands() -> dict[str, Any]:
+    found = {str(one.name): one.callback for one in app.registered_commands}
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        for one in group.typer_instance.registered_commands:
+            found[f"{group.typer_instance.info.name} {one.name}"] = one.callback
+    return found
+
+
+OURS = [name for name in commands() if name not in WHERE]
+
+
+def test_the_commands_of_the_contract_are_there() -> None:
+    wanted = {"up", "demo", "worker", "submit", "ls", "show", "watch", "cancel", "replay", "doctor", "bench", "prove"}
+    wanted |= {"dlq ls", "dlq show", "dlq requeue", "dlq discard", "schema export"}
+    assert wanted <= set(commands())
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_help_has_an_example_and_json(name: str) -> None:
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=200)
+    assert shown.exit_code == 0
+    assert re.search(rf"Example: .*oraculo {name}", shown.output), shown.output
+    assert "json" in inspect.signature(commands()[name]).parameters
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_examples_are_real(name: str) -> None:
+    """Every option that an example uses exists."""
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=200).output
+    example = shown[shown.index("Example:") :]
+    for option in re.findall(r"(?<!\S)--[a-z-]+", example):
+        assert shown.count(option) >= 2, option
+
+
+def test_version(alone: Cli) -> None:
+    assert alone("version").stdout == f"oraculo {__version__}\n"
+    assert alone("--version").stdout == f"oraculo {__version__}\n"
+    assert alone.json("version") == {"version": __version__}
+
+
+def test_no_command_shows_the_commands(alone: Cli) -> None:
+    done = alone()
+    assert "submit" in done.stdout + done.stderr
+    assert alone("nada").returncode == 2
+
+
+def test_it_speaks_portuguese_when_asked(alone: Cli) -> None:
+    assert "Lista as orquestrações" in alone("--help", LANG="pt_BR.UTF-8").stdout
+    assert "está no ar?" in alone("ls", LC_ALL="pt_BR.UTF-8").stderr
+    assert "Exemplo" in alone("ls", "--help", LANG="pt_BR.UTF-8").stdout
+
+
+def test_every_text_has_both_languages_and_the_same_places() -> None:
+    for key, (english, portuguese) in texts._TEXTS.items():
+        assert english and portuguese, key
+        assert set(re.findall(r"{(\w+)", english)) == set(re.findall(r"{(\w+)", portuguese)), key
+
+
+@pytest.mark.parametrize(
+    ("given", "language"),
+    [({}, "en"), ({"LANG": "pt_BR.UTF-8"}, "pt"), ({"LANG": "pt_BR", "LC_ALL": "C"}, "en"), ({"LC_ALL": "pt"}, "pt")],
+)
+def test_language(given: dict[str, str], language: str) -> None:
+    assert texts.language(given) == language
+
+
+def test_a_reader_that_leaves_is_no_error(server: Server) -> None:
+    command = f"{sys.executable} -m oraculo replay many --json | head -n 1"
+    cli = Cli(server.folder, server.url)
+    many = [{"fonte": "eco", "parametros": {"x": "y" * 1000}} for _ in range(500)]
+    cli.submit({"correlation_id": "many", "coletas": many}, "--wait", "30")
+    done = subprocess.run(
+        ["bash", "-c", command + "; exit ${PIPESTATUS[0]}"],
+        cwd=server.folder,
+        env=environment(server.folder),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+def test_extras_that_are_missing_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from oraculo.cli import extras
+    from oraculo.cli.exits import CommandError
+
+    monkeypatch.setitem(extras.WHERE, "demo", "oraculo.no_such_package")
+    with pytest.raises(CommandError, match="demo") as error:
+        extras.run("demo", [])
+    assert error.value.code is Exit.UNAVAILABLE
+
+
+def test_extras_get_their_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fita.py").write_text(
+        "import typer\ndef command(seeds: int = 1, json: bool = False):\n    print(seeds, json)\n    raise typer.Exit(3)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from oraculo.cli import extras
+
+    monkeypatch.setitem(extras.WHERE, "prove", "fita")
+    shown = CliRunner().invoke(app, ["prove", "--seeds", "7", "--json"])
+    assert (shown.exit_code, shown.output) == (3, "7 True\n")
+    assert "--seeds" in CliRunner().invoke(app, ["prove", "--help"]).output
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ApiError(404, "x"), 3),
+        (ApiError(401, "x"), 4),
+        (ApiError(403, "x"), 4),
+        (ApiError(503, "x"), 5),
+        (ApiError(422, "x"), 1),
+        (UnknownIdError("x", "y"), 3),
+        (SettingsError("A", "b", "c"), 2),
+        (StoreUnavailableError("x"), 5),
+        (BusyError("x"), 5),
+    ],
+)
+def test_errors_have_an_exit_status(error: Any, code: int) -> None:
+    assert code_of(error) == code
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("concluida", 0), ("parcial", 0), ("erro", 1), ("timeout", 1), ("cancelada", 1)]
+)
+def test_endings_have_an_exit_status(status: str, code: int) -> None:
+    assert code_of_status(status) == code
+
+
+def test_schemas_are_written(alone: Cli) -> None:
+    from jsonschema import Draft202012Validator
+
+    files = alone.json("schema", "export", "json-schema", "--to", "out")["files"]
+    assert [Path(file).name for file in files] == ["mensagem_schema.json", "requisicao_schema.json"]
+    both = json.loads(alone("schema", "export", "json-schema").stdout)
+    message = {
+        "correlation_id": "abc123",
+        "tipo_evento": "iniciar_coleta",
+        "payload": {"fonte": "youtube", "parametros": {}},
+        "timestamp": "2025-10-14T12:00:00Z",
+    }
+    for schema in (both, json.loads((alone.folder / files[0]).read_text())):
+        Draft202012Validator.check_schema(schema)
+        Draft202012Validator(schema).validate(message)
+    request = json.loads((alone.folder / files[1]).read_text())
+    Draft202012Validator(request).validate({"coletas": [{"fonte": "youtube"}]})
+    assert both["$defs"]["requisicao"]["properties"].keys() == request["properties"].keys()
+
+
+def test_openapi_and_asyncapi(alone: Cli) -> None:
+    openapi = json.loads(alone("schema", "export", "openapi").stdout)
+    assert "/api/v1/orchestrations" in openapi["paths"]
+    asyncapi = json.loads(alone("schema", "export", "asyncapi").stdout)
+    assert asyncapi["asyncapi"].startswith("3.")
+    addresses = {one["address"] for one in asyncapi["channels"].values()}
+    assert {
+        "escavador_{fonte}",
+        "executador_{nome}",
+        "orquestrador_resultados",
+        "orquestrador_requisicoes",
+    } <= addresses
+    for reference in set(re.findall(r'"\$ref":\s*"#/([^"]+)"', json.dumps(asyncapi))):
+        found: Any = asyncapi
+        for part in reference.split("/"):
+            found = found[part]
+
+
+def test_avro_comes_later(alone: Cli) -> None:
+    done = alone("schema", "export", "avro")
+    assert done.returncode == 2 and "Fluxo C" in done.stderr
+    assert alone("schema", "export", "xml").returncode == 2
+
+
+def test_completion_is_there(alone: Cli) -> None:
+    done = alone(_ORACULO_COMPLETE="complete_bash", COMP_WORDS="oraculo re", COMP_CWORD="1")
+    assert "replay" in done.stdout
+
+
+def test_abort_and_typer_errors_keep_their_status() -> None:
+    assert isinstance(app, typer.Typer)

@@ -1,0 +1,121 @@
+"""`replay`, `prune` and `doctor`: commands that read the store itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+from cli.processes import Cli, Server
+
+FAILS_ONCE = {
+    "correlation_id": "r1",
+    "coletas": [{"fonte": "falha", "parametros": {"ok_na": 2}}, {"fonte": "eco"}],
+    "execucoes": [{"executador": "soma"}],
+}
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    """One orchestration with a retry in a store that no server has open any more."""
+    server = Server(tmp_path, "--worker", "trabalho:worker")
+    server.start()
+    cli = Cli(tmp_path, server.url)
+    try:
+        assert cli.submit(FAILS_ONCE, "--wait", "20")["status"] == "concluida"
+        events = cli.json("watch", "r1")
+        told = cli.json("replay", "r1", "--url", server.url)
+        assert [event for step in told for event in step["eventos"]] == events
+        assert all(step["confere"] is None for step in told)
+    finally:
+        server.kill()
+    return cli
+
+
+def test_replay_gives_the_same_and_says_so(cli: Cli) -> None:
+    steps = cli.json("replay", "r1")
+    assert steps[0]["causa"] == "Start"
+    assert all(step["confere"] is True for step in steps)
+    numbers = [event["seq"] for step in steps for event in step["eventos"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert steps[-1]["estado"]["status"] == "concluida"
+    assert any(event["evento"] == "attempt_failed" for step in steps for event in step["eventos"])
+    done = cli("replay", "r1")
+    assert done.returncode == 0 and "replay gives the same" in done.stderr
+    assert "attempt_failed destino=escavador_falha" in done.stdout
+
+
+def test_replay_until(cli: Cli) -> None:
+    steps = cli.json("replay", "r1", "--until", "3")
+    assert [step["passo"] for step in steps] == list(range(1, len(steps) + 1))
+    assert steps[-1]["eventos"][0]["seq"] <= 3 <= steps[-1]["eventos"][-1]["seq"]
+
+
+def test_a_journal_that_was_changed_is_noticed(cli: Cli) -> None:
+    with apsw.Connection(str(cli.folder / "oraculo.db")) as database:
+        database.execute(
+            """UPDATE journal SET events = replace(events, '"status":"concluida"', '"status":"parcial"')"""
+        )
+        assert database.total_changes() > 0
+    done = cli("replay", "r1")
+    assert done.returncode == 1
+    assert "other events" in done.stderr
+    last = cli.json("replay", "r1", code=1)[-1]
+    assert last["confere"] is False and last["em_vez"][-1]["status"] == "concluida"
+
+
+def test_replay_of_what_is_not_there(cli: Cli, alone: Cli) -> None:
+    assert cli("replay", "nunca").returncode == 3
+
+
+def test_without_a_database_nothing_is_made(alone: Cli) -> None:
+    for command in (["replay", "x"], ["prune", "--older-than", "1d", "--yes"]):
+        done = alone(*command)
+        assert done.returncode == 3 and "no database" in done.stderr
+    assert list(alone.folder.iterdir()) == []
+
+
+def test_prune_forgets_what_is_old_enough(cli: Cli) -> None:
+    assert cli.json("prune", "--older-than", "1h", "--yes")["removed"] == 0
+    assert cli("prune", "--older-than", "1h").returncode == 2  # nobody to ask
+    assert cli("prune", "--older-than", "muito", "--yes").returncode == 2
+    assert cli.json("prune", "--older-than", "0s", "--yes")["removed"] == 1
+    assert cli("replay", "r1").returncode == 3
+
+
+def test_doctor_finds_nothing_wrong(cli: Cli) -> None:
+    found = cli.json("doctor")
+    levels = {one["name"]: one["level"] for one in found["checks"]}
+    assert found["ok"] is True
+    assert {"settings", "store", "disk", "schema", "integrity", "broker", "sqlite", "python"} <= set(levels)
+    assert levels["server"] == "warning"
+    assert "everything is in order" in cli("doctor").stdout
+
+
+def test_doctor_of_an_empty_folder_makes_nothing(alone: Cli) -> None:
+    assert alone.json("doctor")["ok"] is True
+    assert list(alone.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        ({"ORACULO_PORT": "x"}, "settings"),
+        ({"ORACULO_HOST": "0.0.0.0"}, "api key"),
+        ({"ORACULO_STORE": "sqlite:////proc/oraculo.db"}, "store"),
+    ],
+)
+def test_doctor_names_the_problem_and_its_fix(alone: Cli, env: dict[str, str], name: str) -> None:
+    found = alone.json("doctor", code=1, **env)
+    wrong = [one for one in found["checks"] if one["level"] == "broken"]
+    assert [one["name"] for one in wrong] == [name]
+    assert wrong[0]["fix"]
+
+
+def test_doctor_says_when_the_database_is_broken(alone: Cli) -> None:
+    (alone.folder / "oraculo.db").write_bytes(b"no database" * 500)
+    assert alone("doctor").returncode == 1
+
+
+def test_doctor_wants_the_server_that_was_named(alone: Cli) -> None:
+    assert alone("doctor", "--url", "http://127.0.0.1:1").returncode == 1

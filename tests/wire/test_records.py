@@ -1,0 +1,241 @@
+"""The journal's own format: every event comes back as it was written, and old journals stay readable."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, timedelta
+from typing import Any, get_args
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.chance import HAPPENINGS, PLANS, fitted
+from core.given import RUN, Story, at, coleta, execucao, plan
+from oraculo.core import events as ev
+from oraculo.core.commands import Command
+from oraculo.core.plan import Backoff, Gate, Notify, Plan, Task
+from oraculo.core.state import Orchestration, fold
+from oraculo.core.step import step
+from oraculo.core.vocabulary import Cause, FanIn, Kind, Status
+from oraculo.wire import records, strict_json
+from wire.strategies import JSON, NAMES, OBJECTS, TEXT, bounded
+
+INSTANTS = st.datetimes(timezones=st.just(UTC))
+LENGTHS = st.timedeltas(timedelta(0), timedelta(days=30))
+POSITIONS = st.integers(0, 50_000)
+ATTEMPTS = st.integers(1, 100)
+DATA = JSON.map(strict_json.compact)
+ERRORS = st.lists(OBJECTS, max_size=3)
+DIGESTS = st.integers(0, 2**32 - 1)
+PLAN = st.builds(
+    Plan,
+    tasks=st.lists(
+        st.builds(
+            Task,
+            kind=st.sampled_from(Kind), name=NAMES, queue=NAMES, parametros=OBJECTS.map(strict_json.compact),
+            timeout=LENGTHS, max_attempts=ATTEMPTS, after=st.none() | POSITIONS,
+            feeds=st.lists(POSITIONS, max_size=3).map(tuple),
+        ),
+        max_size=3,
+    ).map(tuple),
+    gates=st.lists(
+        st.builds(
+            Gate,
+            mode=st.sampled_from(FanIn), needed=ATTEMPTS, inputs=st.lists(POSITIONS, max_size=3).map(tuple),
+            releases=st.lists(POSITIONS, max_size=3).map(tuple), essential=st.booleans(),
+        ),
+        max_size=2,
+    ).map(tuple),
+    timeout=LENGTHS,
+    backoff=st.builds(Backoff, LENGTHS, LENGTHS),
+    notify=st.builds(Notify, st.none() | TEXT, st.none() | NAMES),
+    tipo=st.none() | NAMES,
+    rules=st.just(1),
+)  # fmt: skip
+
+EVENTS: dict[type, st.SearchStrategy[Any]] = {
+    ev.OrchestrationStarted: st.builds(
+        ev.OrchestrationStarted, run=st.integers(0, 2**63 - 1), correlation_id=TEXT, plan=PLAN, deadline=INSTANTS,
+        fingerprint=TEXT,
+    ),
+    ev.TicketsDispatched: st.builds(ev.TicketsDispatched, st.lists(POSITIONS, max_size=5), ATTEMPTS),
+    ev.DispatchConfirmed: st.builds(ev.DispatchConfirmed, st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=5)),
+    ev.TicketConcluded: st.builds(ev.TicketConcluded, POSITIONS, ATTEMPTS, DATA, ERRORS, DIGESTS),
+    ev.AttemptFailed: st.builds(
+        ev.AttemptFailed, POSITIONS, ATTEMPTS, st.sampled_from(Cause), ERRORS, INSTANTS, DATA, DIGESTS
+    ),
+    ev.TicketFailed: st.builds(
+        ev.TicketFailed, POSITIONS, ATTEMPTS, st.sampled_from([Status.ERRO, Status.TIMEOUT]), ERRORS, DATA,
+        st.booleans(), DIGESTS,
+    ),
+    ev.LateAnswerKept: st.builds(
+        ev.LateAnswerKept, POSITIONS, ATTEMPTS, st.booleans(), DATA, ERRORS, st.booleans(), DIGESTS
+    ),
+    ev.TicketsClosed: st.builds(
+        ev.TicketsClosed, st.lists(POSITIONS, max_size=5), st.sampled_from([Status.CANCELADA, Status.TIMEOUT]), TEXT
+    ),
+    ev.FanInClosed: st.builds(ev.FanInClosed, POSITIONS, st.booleans()),
+    ev.Woken: st.builds(ev.Woken),
+    ev.CancelRequested: st.builds(ev.CancelRequested, TEXT),
+    ev.OrchestrationClosed: st.builds(ev.OrchestrationClosed, st.sampled_from([s for s in Status if s.final])),
+    ev.NoticeSent: st.builds(ev.NoticeSent, POSITIONS, ATTEMPTS),
+    ev.NoticeDelivered: st.builds(ev.NoticeDelivered, POSITIONS, ATTEMPTS, TEXT),
+    ev.NoticeFailed: st.builds(ev.NoticeFailed, POSITIONS, ATTEMPTS, TEXT, INSTANTS, st.none() | LENGTHS),
+    ev.NoticeGivenUp: st.builds(ev.NoticeGivenUp, POSITIONS, ATTEMPTS, TEXT, st.booleans(), st.none() | LENGTHS),
+}  # fmt: skip
+
+
+def test_every_event_type_is_covered_here() -> None:
+    assert set(EVENTS) == set(get_args(ev.Event))
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+def test_every_event_comes_back_as_it_was_written(kind: type) -> None:
+    @given(EVENTS[kind])
+    @bounded
+    def check(event: Any) -> None:
+        (back,) = records.decode(records.encode([event]))
+        assert back == event
+        assert {name: type(getattr(back, name)) for name in back.__slots__} == {
+            name: type(getattr(event, name)) for name in event.__slots__
+        }
+
+    check()
+
+
+@given(st.lists(st.one_of(list(EVENTS.values())), max_size=6))
+@bounded
+def test_steps_come_back_in_order_also_as_text(events: list[ev.Event]) -> None:
+    assert records.decode(records.encode(events).decode()) == events
+
+
+def test_the_format_on_disk_is_pinned() -> None:
+    """Journals live for years: a change of this text needs a new FORMAT and an upcaster."""
+    events = [
+        ev.TicketConcluded(3, 1, b'{"n":1}', [], 7),
+        ev.AttemptFailed(2, 1, Cause.TIMEOUT, [{"codigo": "timeout"}], at(2), b"null", 0),
+        ev.DispatchConfirmed([(0, 1), (4, 2)]),
+        ev.TicketsClosed([1], Status.CANCELADA, "o fan-in (quorum) já foi atendido"),
+        ev.NoticeFailed(0, 1, "503", at(5), timedelta(seconds=1.5)),
+    ]
+    assert records.FORMAT == 1
+    assert orjson.loads(records.encode(events)) == [
+        ["TicketConcluded", {"ticket": 3, "attempt": 1, "dados": {"n": 1}, "erros": [], "digest": 7}],
+        [
+            "AttemptFailed",
+            {
+                "ticket": 2, "attempt": 1, "cause": "timeout", "erros": [{"codigo": "timeout"}],
+                "retry_at": "2025-10-14T12:00:02Z", "dados": None, "digest": 0,
+            },
+        ],
+        ["DispatchConfirmed", {"tickets": [[0, 1], [4, 2]]}],
+        ["TicketsClosed", {"tickets": [1], "status": "cancelada", "reason": "o fan-in (quorum) já foi atendido"}],
+        [
+            "NoticeFailed",
+            {"notice": 0, "attempt": 1, "detail": "503", "retry_at": "2025-10-14T12:00:05Z", "retry_after": 1.5},
+        ],
+    ]  # fmt: skip
+
+
+def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
+    story = Story(plan([coleta("youtube", parametros=b'{"canal":"x"}')], [execucao("relatorio")], fila="avisos"))
+    (name, fields), _ = orjson.loads(records.encode(story.started.events))
+    assert name == "OrchestrationStarted"
+    assert fields == {
+        "run": RUN,
+        "correlation_id": "abc123",
+        "deadline": "2025-10-14T12:10:00Z",
+        "fingerprint": "f",
+        "plan": {
+            "tasks": [
+                {
+                    "kind": "coleta", "name": "youtube", "queue": "escavador_youtube", "parametros": {"canal": "x"},
+                    "timeout": 30.0, "max_attempts": 3, "after": None, "feeds": [0],
+                },
+                {
+                    "kind": "execucao", "name": "relatorio", "queue": "executador_relatorio", "parametros": {},
+                    "timeout": 30.0, "max_attempts": 3, "after": 0, "feeds": [1],
+                },
+            ],
+            "gates": [
+                {"mode": "todos", "needed": 1, "inputs": [0], "releases": [1], "essential": True},
+                {"mode": "todos", "needed": 1, "inputs": [1], "releases": [], "essential": True},
+            ],
+            "timeout": 600.0,
+            "backoff": {"base": 1.0, "cap": 60.0},
+            "notify": {"webhook": None, "queue": "avisos"},
+            "tipo": None,
+            "rules": 1,
+        },
+    }  # fmt: skip
+
+
+def test_a_journal_of_another_format_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="journal format 2 is not known; this version reads format 1"):
+        records.decode(b"[]", 2)
+
+
+# -- replay ------------------------------------------------------------------------------------------------------------
+
+
+def replay(journal: list[tuple[Any, bytes]]) -> Orchestration:
+    """Read each step back, ask what caused it, and let the core decide again."""
+    state = None
+    for instant, text in journal:
+        events = records.decode(text)
+        done = step(state, records.cause_of(RUN, events), instant)
+        assert done.events == events
+        state = done.state
+    assert state is not None
+    return state
+
+
+def check(story: Story) -> None:
+    journal = [(instant, records.encode(events)) for instant, events in story.journal]
+    assert replay(journal) == story.state
+    assert fold((instant, records.decode(text)) for instant, text in journal) == story.state
+
+
+@given(PLANS, HAPPENINGS)
+@bounded
+def test_replaying_the_causes_of_any_journal_gives_the_same_journal(
+    wanted: Plan, happenings: list[tuple[Command, float]]
+) -> None:
+    story = Story(copy.deepcopy(wanted), check=False)
+    now = 0.0
+    for command, pause in happenings:
+        now += pause
+        story.do(fitted(command, wanted), now)
+    check(story)
+
+
+def test_a_long_story_with_everything_in_it_replays() -> None:
+    story = Story(plan(4, 2, modo=FanIn.QUORUM, minimo=2, attempts=2, webhook="https://example.com", fila="avisos"))
+    story.confirm(0, 1, 2)
+    story.do(story.bare(Kind.COLETA, "fonte3"), 1)
+    story.fail(0, when=2)
+    story.wake(4)
+    story.wake(30)
+    story.ok(1, attempt=1, when=31)
+    story.wake(33)
+    story.fail(2, definitivo=True, when=34)
+    story.ok(0, when=35)
+    story.ok(1, attempt=2, when=36)
+    story.confirm(when=36)
+    story.fail(4, when=37)
+    story.ok(5, when=38)
+    story.wake(45)
+    story.ok(4, when=46)
+    story.told(0, 1, detail="503", retry_after=timedelta(seconds=7))
+    story.told(1, 1, final=True, detail="410")
+    story.wake(60)
+    story.told(0, 2, delivered=True, detail="200")
+    assert story.status is Status.PARCIAL
+    check(story)
+
+
+def test_what_cannot_begin_a_step() -> None:
+    with pytest.raises(ValueError, match="FanInClosed cannot be the first event"):
+        records.cause_of(RUN, [ev.FanInClosed(0, True)])
