@@ -40,10 +40,10 @@ from oraculo.worker import BrokerTransport, Worker
 EVENTS_AT_ONCE = 500
 
 
-def store_of(url: str) -> SqliteStore:
+def store_of(url: str, *, exclusive: bool = False) -> SqliteStore:
     """`sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory)."""
     path = url.removeprefix("sqlite://")
-    return SqliteStore(path[1:] if path.startswith("/") and len(path) > 1 else ":memory:")
+    return SqliteStore(path[1:] if path.startswith("/") and len(path) > 1 else ":memory:", exclusive=exclusive)
 
 
 def broker_of(url: str) -> Broker:
@@ -102,7 +102,7 @@ class Oraculo:
         try:
             store = self.store
             if store is None:
-                store = await stack.enter_async_context(store_of(settings.store))
+                store = await stack.enter_async_context(store_of(settings.store, exclusive=True))
             broker = self.broker or broker_of(settings.broker)
             stack.push_async_callback(broker.close)
             notifier = await stack.enter_async_context(

@@ -83,8 +83,8 @@ def create_app(
     # The last one added is the first one asked.
     app.add_middleware(Failures)
     app.add_middleware(Auth, settings=oraculo.settings)
-    app.add_middleware(SecurityHeaders)
     app.add_middleware(CanonicalPath)
+    app.add_middleware(SecurityHeaders)
     app.add_middleware(Head)
     return app
 

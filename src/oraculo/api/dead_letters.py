@@ -176,7 +176,7 @@ async def _again(oraculo: Oraculo, letters: Sequence[DeadLetter]) -> list[dict[s
         if work.dead is not None:
             told[letter.id] = _told(letter, Fate.QUARANTINED, work.dead.reason)
             continue
-        work.body = b""  # refused again it must not become a second letter: this one stays
+        work.queue, work.body = "", b""  # refused again it must not become a second letter: this one stays
         works.append((letter, work))
     outcomes = await oraculo.engine.submit([work for _, work in works])
     for (letter, _), outcome in zip(works, outcomes, strict=True):

@@ -98,7 +98,8 @@ class Gateway:
                     leases.append(lease)
         except BaseException:
             for lease in leases:
-                await self.release(lease.lease_id)
+                if self._pop(lease.lease_id) is not None:  # it may have been answered meanwhile
+                    await self._settle(Settlement(lease.delivery, Settle.RETRY))
             for delivery in deliveries[done:]:
                 await self._settle(Settlement(delivery, Settle.RETRY))
             raise
@@ -114,7 +115,7 @@ class Gateway:
         if message is not None and message.ticket_id is not None:
             ticket = (message.ticket_id, message.tentativa or 1)
             if not await self._wanted(*ticket):
-                await self._broker.settle([Settlement(delivery)])
+                await self._settle(Settlement(delivery))
                 return None
         lease = Lease(secrets.token_urlsafe(18), delivery, ticket, worker, self._clock.now() + length, length)
         self._leases[lease.lease_id] = lease

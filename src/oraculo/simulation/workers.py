@@ -58,6 +58,7 @@ class Behaviour:
         if self.kind == "bare" and not unique_name(scene.plans[order.message.correlation_id], order.position):
             self.kind = "ok"
         scene.count(f"worker {self.kind}")
+        scene.log(f"worker has …{(order.message.ticket_id or '')[-12:]}.{order.attempt}, will: {self.kind}")
 
     async def work(self) -> list[bytes] | None:
         """The answers to send one after the other; None when the worker is gone."""

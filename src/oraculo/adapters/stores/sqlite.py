@@ -8,6 +8,8 @@ beside the event loop instead of in its way. Reads use connections of their own 
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -31,10 +33,13 @@ READERS = 2
 
 class SqliteStore:
     """`SqliteStore("oraculo.db")`; `:memory:` lives as long as the object. `threads=False` runs everything in the
-    caller's thread, which is what a deterministic simulation wants."""
+    caller's thread, which is what a deterministic simulation wants. `exclusive=True` is for whoever runs an engine on
+    it: a second one is refused while the first lives."""
 
-    def __init__(self, path: str, *, threads: bool = True) -> None:
+    def __init__(self, path: str, *, threads: bool = True, exclusive: bool = False) -> None:
         self.path = path
+        self._exclusive = exclusive and path != ":memory:"
+        self._lock: int | None = None
         self._threads = threads
         self._writer: apsw.Connection | None = None
         self._jobs: queue.SimpleQueue[tuple[Callable[[Any], Any], asyncio.Future[Any]] | None] = queue.SimpleQueue()
@@ -44,6 +49,8 @@ class SqliteStore:
         self._reader_connections: list[apsw.Connection] = []
 
     async def open(self) -> Self:
+        if self._exclusive:
+            self._lock = lock(f"{self.path}.lock")
         if not self._threads:
             self._writer = self._connect()
             return self
@@ -77,6 +84,9 @@ class SqliteStore:
         elif self._writer is not None:
             self._writer.close()
         self._writer = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     # -- connections -------------------------------------------------------------------------------------------------
 
@@ -220,6 +230,24 @@ class SqliteStore:
             return "best-effort"
         level = await self._write(lambda c: int(read.fetch(c, "PRAGMA synchronous")[0][0]))
         return "power-safe" if level >= 2 else "crash-safe"
+
+
+def lock(path: str) -> int:
+    """Hold the file until it is closed, or until the process dies, however it dies."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StoreUnavailableError(f"cannot open {path!r}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise StoreUnavailableError(
+            f"another Oráculo is running on {path.removesuffix('.lock')!r}:"
+            " stop it, or give this one another ORACULO_STORE"
+        ) from None
+    return descriptor
 
 
 def _finish(future: asyncio.Future[T], result: T) -> None:
