@@ -93,7 +93,8 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("ORACULO_BROKER", "memory"), ("ORACULO_BROKER", "memory://,ftp://x"), ("ORACULO_BROKER", ","),
         ("ORACULO_ENGINE", "Local"), ("ORACULO_ENGINE", "airflow"),
         ("ORACULO_PORT", "65536"), ("ORACULO_PORT", "-1"), ("ORACULO_PORT", "80.0"), ("ORACULO_PORT", "http"),
-        ("ORACULO_PORT", ""), ("ORACULO_PORT", "--5"), ("ORACULO_PORT", "²"), ("ORACULO_PORT", "٣"), ("ORACULO_PORT", "1e3"),
+        ("ORACULO_PORT", ""), ("ORACULO_PORT", "--5"), ("ORACULO_PORT", "²"), ("ORACULO_PORT", "٣"),
+        ("ORACULO_PORT", "1e3"),
         ("ORACULO_URL", "127.0.0.1:8000"), ("ORACULO_URL", "http://[::1"), ("ORACULO_URL", "http://h:99999"),
         ("ORACULO_TASK_TYPES", "/no/such/file.json"), ("ORACULO_TASK_TYPES", "/"),
         ("ORACULO_TICKET_TIMEOUT_S", "0"), ("ORACULO_TICKET_TIMEOUT_S", "nan"), ("ORACULO_TICKET_TIMEOUT_S", "inf"),
@@ -123,7 +124,6 @@ def test_what_is_allowed_is_listed() -> None:
         ("amqp://guest:segredo@h:5672/", "amqp://guest:***@h:5672/"),
         ("amqp://u:p1@a/x,redis://:p2@b:6379/0,memory://", "amqp://u:***@a/x,redis://:***@b:6379/0,memory://"),
         ("amqp://u:p1@a,redis://u:p2@b", "amqp://u:***@a,redis://u:***@b"),
-        ("postgresql://u:p@ss:w/ord@h/d", None),
         ("postgresql://u:p%40ss@h/d?sslmode=x", "postgresql://u:***@h/d?sslmode=x"),
         ("amqp://u:p@ss@h", "amqp://u:***@h"),
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
@@ -133,9 +133,8 @@ def test_what_is_allowed_is_listed() -> None:
         ("", ""),
     ],
 )
-def test_passwords_are_never_shown(url: str, shown: str | None) -> None:
-    if shown is not None:
-        assert redact(url) == shown
+def test_passwords_are_never_shown(url: str, shown: str) -> None:
+    assert redact(url) == shown
 
 
 def test_a_password_is_not_shown_in_a_refusal_either() -> None:
@@ -165,7 +164,7 @@ class TestDotenv:
         assert values["TEMPORAL_HOST"] == "temporal-frontend.temporal.svc.cluster.local"
         assert values["POSTGRES_PASSWORD"] == "<secret>"
         assert values["MONGODB_URI"] == "mongodb://mongodb-0.mongodb-headless:27017,.../?replicaSet=rs0"
-        assert len(values) == 22
+        assert len(values) == 20
         one = load({}, dotenv=self.write(tmp_path, SEED))
         assert (one.default_timeout_ms, one.log_level) == (3_600_000, "INFO")
 

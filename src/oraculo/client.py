@@ -72,7 +72,8 @@ class _Manners:
         }
 
     def _unreachable(self, error: Exception) -> ServerUnreachableError:
-        return ServerUnreachableError(self.url, str(error) or type(error).__name__)
+        absent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL)
+        return ServerUnreachableError(self.url, str(error) or type(error).__name__, connected=not absent)
 
 
 _FAILED = (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL)

@@ -103,6 +103,11 @@ def is_trouble(error: OraculoError) -> bool:
     return isinstance(error, ServerUnreachableError) or (isinstance(error, ApiError) and error.status in TROUBLE)
 
 
+def is_there(error: OraculoError) -> bool:
+    """There is a server, although it did not do what it was asked."""
+    return not isinstance(error, ServerUnreachableError) or error.connected
+
+
 def backoff(tries: int) -> float:
     return float(min(0.1 * 2 ** min(tries, 10), 2.0))
 
@@ -127,7 +132,7 @@ def submit(request: Mapping[str, Any], idempotency_key: str | None = None) -> Sc
 
 def result(correlation_id: str, wait: float = 30.0) -> Script[Object | None]:
     """The aggregate when the orchestration has ended; None when it is still running after `wait` seconds. A server that
-    goes away meanwhile is waited for as long as `wait` lasts."""
+    was there and goes away meanwhile is waited for as long as `wait` lasts."""
     until = monotonic() + wait
     reached, tries = False, 0
     while True:
@@ -142,6 +147,7 @@ def result(correlation_id: str, wait: float = 30.0) -> Script[Object | None]:
                 patience=asked,
             )
         except OraculoError as error:
+            reached = reached or is_there(error)
             if not reached or left <= 0 or not is_trouble(error):
                 raise
             yield Pause(min(backoff(tries), left))

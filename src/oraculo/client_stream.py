@@ -6,7 +6,7 @@ from time import monotonic
 
 import orjson
 
-from oraculo.client_calls import API, Call, Object, Pause, Script, backoff, is_trouble, part
+from oraculo.client_calls import API, Call, Object, Pause, Script, backoff, is_there, is_trouble, part
 from oraculo.errors import OraculoError
 
 RIDE_OUT = 60.0  # seconds of trouble after which a stream that was running gives up
@@ -47,6 +47,7 @@ class EventStream:
         now = monotonic()
         if self._trouble_since is None:
             self._trouble_since = now
+        self._began = self._began or is_there(error)
         if not self._began or not is_trouble(error) or now - self._trouble_since > RIDE_OUT:
             raise error
         yield Pause(backoff(self._tries))

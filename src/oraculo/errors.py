@@ -136,9 +136,13 @@ class ApiError(OraculoError):
 
 
 class ServerUnreachableError(OraculoError):
-    """No answer from the server: it is down, or not there, or the connection broke. What was sent may have arrived."""
+    """No answer from the server: it is down, or not there, or the connection broke.
 
-    def __init__(self, url: str, reason: str) -> None:
+    `connected` says that it was there and went away before it answered: what was sent may have arrived.
+    """
+
+    def __init__(self, url: str, reason: str, *, connected: bool = False) -> None:
         super().__init__(f"cannot reach {url}: {reason}")
         self.url = url
         self.reason = reason
+        self.connected = connected

@@ -109,6 +109,8 @@ class Worker:
         try:
             await self._stopping.wait()
         finally:
+            if takers and transport.take_grace:
+                await asyncio.wait(takers, timeout=transport.take_grace)
             await _end(takers, 0)
             for task in list(self._waiting):
                 task.cancel()
@@ -133,7 +135,7 @@ class Worker:
     async def _take(self, transport: Transport, queue: str) -> None:
         handler = self._handlers[queue]
         pause = RETRY_FIRST
-        while True:
+        while not self._stopping.is_set():
             free = self.concurrency - len(self._doing)
             if free <= 0:  # never take more than can be begun
                 self._room.clear()
@@ -150,6 +152,9 @@ class Worker:
             if pause != RETRY_FIRST:
                 log.info("taking work again", queue=queue)
                 pause = RETRY_FIRST
+            if self._stopping.is_set():
+                await asyncio.gather(*(_give_back(transport, job) for job in jobs))
+                return
             for job in jobs:
                 task = asyncio.create_task(self._do(transport, handler, job))
                 self._doing.add(task)
@@ -173,10 +178,7 @@ class Worker:
             finally:
                 self._slots.release()
         except (asyncio.CancelledError, TimeoutError):
-            try:
-                await transport.give_back(job)
-            except Exception as error:
-                _warn("cannot give work back; it comes back when its lease ends", error, queue=job.queue)
+            await _give_back(transport, job)
             return
         finally:
             if keeper is not None:
@@ -257,6 +259,13 @@ class Worker:
             if pause != RETRY_FIRST:
                 log.info("answers sent", answers=len(answers))
             return
+
+
+async def _give_back(transport: Transport, job: Job) -> None:
+    try:
+        await transport.give_back(job)
+    except Exception as error:
+        _warn("cannot give work back; it comes back by itself when its lease ends", error, queue=job.queue)
 
 
 async def _end(tasks: Iterable[asyncio.Task[None]], patience: float) -> None:

@@ -31,6 +31,8 @@ LATER = (401, 403, 408, 429)  # refusals that may be over later; other 4xx say t
 class HttpTransport:
     """`lease_s` is how long the orchestrator waits for a sign of life before it gives an order to somebody else."""
 
+    take_grace = 0.5
+
     def __init__(self, url: str | None, api_key: str | None, worker_name: str, lease_s: float = 30.0) -> None:
         self._client = AsyncClient(url, api_key)
         self._worker = worker_name

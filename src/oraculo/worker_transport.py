@@ -34,6 +34,7 @@ class Transport(Protocol):
         ...
 
     keep_every: float | None  # seconds between two `keep`s; None when the transport needs none
+    take_grace: float  # seconds that a `take` under way gets at a stop, because cancelling it may strand an order
 
     async def close(self) -> None: ...
 
@@ -42,6 +43,7 @@ class BrokerTransport:
     """Orders and answers over a broker, or over the in-process one."""
 
     keep_every: float | None = None
+    take_grace = 0.0
 
     def __init__(self, broker: Broker, *, own: bool = False) -> None:
         self._broker = broker

@@ -133,6 +133,15 @@ async def test_requeued_request_starts(client: httpx2.AsyncClient, oraculo: Orac
     assert (await client.get(f"{API}/orchestrations/abc")).json()["tipo"] == "semanal"
 
 
+async def test_a_request_whose_id_is_taken_stays(client: httpx2.AsyncClient, oraculo: Oraculo) -> None:
+    await client.post(f"{API}/orchestrations", json={**ONE, "correlation_id": "abc"})
+    await publish(oraculo, REQUESTS, request_message("abc", {"coletas": [{"fonte": "outra"}]}))
+    [letter] = await listed(client, fila=REQUESTS, motivo="conflict")
+    told = (await client.post(f"{URL}/{letter['id']}/requeue")).json()
+    assert (told["situacao"], told["removida"]) == ("conflict", False)
+    assert await listed(client) == [letter]
+
+
 async def test_letters_of_other_queues_are_published_there(
     client: httpx2.AsyncClient, worker: CurlWorker, oraculo: Oraculo
 ) -> None:

@@ -19,7 +19,7 @@ import asyncio, os, time
 from pathlib import Path
 from oraculo import Worker, WorkError
 
-worker = Worker()
+worker = Worker(patience=float(os.environ.get("PACIENCIA", "20")))
 
 
 def until(path):

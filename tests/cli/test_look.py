@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
 from cli.processes import Cli, Server
 
 GOOD = {"coletas": [{"fonte": "eco"}]}

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
-from cli.processes import Cli, Server, environment
 from typer.testing import CliRunner
 
+from cli.processes import Cli, Server, environment
 from oraculo import __version__
 from oraculo.cli import texts
 from oraculo.cli.exits import Exit, code_of, code_of_status
@@ -119,7 +118,10 @@ def test_extras_that_are_missing_say_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_extras_get_their_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fita.py").write_text(
-        "import typer\ndef command(seeds: int = 1, json: bool = False):\n    print(seeds, json)\n    raise typer.Exit(3)\n"
+        "import typer\n"
+        "def command(seeds: int = 1, json: bool = False):\n"
+        "    print(seeds, json)\n"
+        "    raise typer.Exit(3)\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     from oraculo.cli import extras
@@ -202,7 +204,3 @@ def test_avro_comes_later(alone: Cli) -> None:
 def test_completion_is_there(alone: Cli) -> None:
     done = alone(_ORACULO_COMPLETE="complete_bash", COMP_WORDS="oraculo re", COMP_CWORD="1")
     assert "replay" in done.stdout
-
-
-def test_abort_and_typer_errors_keep_their_status() -> None:
-    assert isinstance(app, typer.Typer)

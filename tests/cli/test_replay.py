@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+
 from cli.processes import Cli, Server
 
 FAILS_ONCE = {
@@ -102,7 +103,7 @@ def test_doctor_of_an_empty_folder_makes_nothing(alone: Cli) -> None:
     [
         ({"ORACULO_PORT": "x"}, "settings"),
         ({"ORACULO_HOST": "0.0.0.0"}, "api key"),
-        ({"ORACULO_STORE": "sqlite:////proc/oraculo.db"}, "store"),
+        ({"ORACULO_STORE": "sqlite:////usr"}, "store"),
     ],
 )
 def test_doctor_names_the_problem_and_its_fix(alone: Cli, env: dict[str, str], name: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cli.processes import Cli, eventually
 
 GOOD = {"coletas": [{"fonte": "eco", "parametros": {"a": 1}}], "execucoes": [{"executador": "soma"}]}

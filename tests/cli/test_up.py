@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from cli.processes import Cli, Server, eventually
 
+from cli.processes import Cli, Server, eventually
 from oraculo.client import Client
 
 

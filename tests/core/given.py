@@ -78,15 +78,24 @@ def dag(depends: Mapping[str, Sequence[str]], *, attempts: int = 1, timeout: flo
 class Story:
     """An orchestration from its start on. Times are seconds since the start; `now` stays where the last command was."""
 
-    def __init__(self, plan: Plan, *, run: int = RUN, check: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        run: int = RUN,
+        correlation_id: str = "abc123",
+        fingerprint: str = "f",
+        when: float = 0.0,
+        check: bool = True,
+    ) -> None:
         self.run = run
-        self.now = 0.0
+        self.now = when
         self.journal: list[tuple[datetime, list[Event]]] = []
         self.effects: list[Effect] = []
         self.state: Orchestration | None = None
         self._check = check
         self._answers = 0
-        self.started = self.do(Start(run, "abc123", plan, "f"))
+        self.started = self.do(Start(run, correlation_id, plan, fingerprint))
 
     def do(self, command: Command, when: float | None = None) -> Step:
         self.now = self.now if when is None else when

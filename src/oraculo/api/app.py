@@ -31,10 +31,9 @@ from oraculo.api.serving import answered
 from oraculo.api.waiting import Waits
 from oraculo.bootstrap import Oraculo
 
-ROUTERS = [
-    # `journal` first: the id in /{correlation_id}/result is one segment, so nothing here shadows anything else.
-    journal.router,
+ROUTERS = [  # an id is one segment, so no route shadows another; the busiest are asked first
     orchestrations.router,
+    journal.router,
     tickets.router,
     task_types.router,
     dead_letters.router,
@@ -68,7 +67,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        responses=problems.COMMON,
     )
     app.state.oraculo = oraculo
     app.state.waits = Waits()
@@ -76,7 +74,7 @@ def create_app(
     app.state.heartbeat_seconds = heartbeat_seconds
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     for router in ROUTERS:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # include_router would look them up anew for every request
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False, response_class=Response)
     for expected in problems.EXPECTED:
         app.add_exception_handler(expected, _refuse)

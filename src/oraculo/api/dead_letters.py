@@ -23,7 +23,7 @@ from oraculo.runtime.work import Fate, Work
 from oraculo.wire import names, views
 
 log = structlog.get_logger("oraculo.api")
-router = APIRouter(prefix=f"{paths.API}/dead-letters", tags=["dead letters"])
+router = APIRouter(prefix=f"{paths.API}/dead-letters", tags=["dead letters"], responses=problems.COMMON)
 
 AT_ONCE = 50  # letters of up to 1 MiB each
 STAYS = (Fate.QUARANTINED, Fate.CONFLICT, Fate.UNKNOWN)

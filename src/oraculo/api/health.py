@@ -18,7 +18,7 @@ from oraculo.engines.local import LocalEngine
 from oraculo.errors import OraculoError, UnknownIdError
 from oraculo.wire import views
 
-router = APIRouter(tags=["operation"])
+router = APIRouter(tags=["operation"], responses=problems.COMMON)
 
 PATIENCE_S = 2.0
 SCHEMA = "mensagem_schema.json"

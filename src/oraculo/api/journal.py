@@ -18,11 +18,15 @@ from oraculo.api.waiting import EventStream
 from oraculo.bootstrap import Oraculo
 from oraculo.wire import strict_json, views
 
-router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"])
+router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
 
 MOST_EVENTS = 2**53
 RETRY_MS = 1000
 HEARTBEAT_S = 15.0
+
+
+_TEXT = {"type": "string"}
+_EVENT = {"type": "object", "properties": {"id": _TEXT, "event": _TEXT, "data": {**_TEXT, "description": "JSON"}}}
 
 
 class ResultQuery(BaseModel):
@@ -97,7 +101,7 @@ class StreamQuery(BaseModel):
     "stream that stops without it was interrupted, and is to be resumed.",
     response_class=Response,
     responses={
-        200: {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+        200: {"description": "Events; the schema is of each one", "content": {"text/event-stream": {"schema": _EVENT}}},
         **problems.documented(404, 422),
     },
     openapi_extra={

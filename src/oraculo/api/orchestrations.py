@@ -18,7 +18,7 @@ from oraculo.ports.store import Query as StoreQuery
 from oraculo.wire import mensagem, names, requests, views
 from oraculo.wire.requests import Requisicao
 
-router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"])
+router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
 
 _STATUSES = [status.value for status in Status]
 _EXAMPLES = {

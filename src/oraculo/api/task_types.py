@@ -15,7 +15,7 @@ from oraculo.errors import UnknownIdError
 from oraculo.wire import names
 from oraculo.wire.requests import Requisicao
 
-router = APIRouter(prefix=f"{paths.API}/task-types", tags=["task types"])
+router = APIRouter(prefix=f"{paths.API}/task-types", tags=["task types"], responses=problems.COMMON)
 
 Tipo = Annotated[
     str, Path(json_schema_extra={"pattern": names.NAME_PATTERN, "maxLength": 100}, examples=["relatorio_semanal"])

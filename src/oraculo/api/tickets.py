@@ -13,7 +13,12 @@ from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import UnknownIdError
 from oraculo.wire import views
 
-router = APIRouter(prefix=f"{paths.API}/tickets", tags=["tickets"])
+router = APIRouter(prefix=f"{paths.API}/tickets", tags=["tickets"], responses=problems.COMMON)
+
+TicketId = Annotated[
+    str,
+    Path(json_schema_extra={"minLength": 36, "maxLength": 36}, examples=["06721f3a-0000-8000-8000-000004b1c2d3"]),
+]
 
 
 @router.get(
@@ -23,9 +28,7 @@ router = APIRouter(prefix=f"{paths.API}/tickets", tags=["tickets"])
     response_class=Response,
     responses={200: answer(documents.Ticket, "The ticket"), **problems.documented(404, 422)},
 )
-async def show(
-    oraculo: Running, ticket_id: Annotated[str, Path(examples=["06721f3a-0000-8000-8000-000004b1c2d3"])]
-) -> Response:
+async def show(oraculo: Running, ticket_id: TicketId) -> Response:
     found = parse_ticket_id(ticket_id)
     state = None if found is None else await oraculo.engine.handler.state(found[0])
     if found is None or state is None or found[1] >= len(state.tickets):

@@ -20,7 +20,7 @@ from oraculo.runtime.intake import result_work
 from oraculo.runtime.work import Fate, Outcome, Work
 from oraculo.wire import names, strict_json
 
-router = APIRouter(prefix=paths.API, tags=["workers"])
+router = APIRouter(prefix=paths.API, tags=["workers"], responses=problems.COMMON)
 
 MAX_RESULTS = 1000
 MAX_LIST_BYTES = 16 * 1024 * 1024

@@ -3,6 +3,7 @@ name, and cancel."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,6 +125,13 @@ class Client:
                 return
             except _AWAY:
                 await self.scene.sleep(0.1, 1.5)
+
+    async def look(self) -> None:
+        """Somebody who keeps asking how it goes."""
+        while True:
+            await self.scene.sleep(0.01, 1.0)
+            with suppress(*_AWAY):
+                await self.process.look(self.name)
 
     async def _cancel(self) -> None:
         await self.scene.sleep(0, 6)

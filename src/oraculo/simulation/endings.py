@@ -29,8 +29,7 @@ def why(watch: Watch, process: Process, clients: Sequence[Wanting]) -> str:
     opened = process.engine.open if process.engine else "no engine"
     unbalanced = watch.balanced(process.life) if process.life else []
     return (
-        f"open: {still}; still asking: {asking}; performer: {waiting}; engine.open: {opened};"
-        f" not counted: {unbalanced}"
+        f"open: {still}; still asking: {asking}; performer: {waiting}; engine.open: {opened}; not counted: {unbalanced}"
     )
 
 

@@ -117,7 +117,7 @@ class StoreDoor:
             if scene.store_down == "away" or (scene.store_down and name == "append"):
                 scene.count("store refusals")
                 raise StoreUnavailableError(f"the model disk is {scene.store_down}")
-            if scene.dials.store_down_every and scene.trouble(0.01):
+            if scene.dials.store_down_every and scene.trouble(0.1 if name == "result" else 0.01):
                 scene.count("store refusals")
                 raise StoreUnavailableError("a hiccup of the model disk")
             result = await method(*args, **options)

@@ -196,7 +196,9 @@ class Journal:
         else:
             self._answered(event.ticket, event.attempt, False, event.definitivo, event.dados, event.digest)
         if not event.definitivo and event.attempt < task.max_attempts:
-            self.wrong("explained attempts", f"ticket {event.ticket} given up at {event.attempt} of {task.max_attempts}")
+            self.wrong(
+                "explained attempts", f"ticket {event.ticket} given up at {event.attempt} of {task.max_attempts}"
+            )
         self._close(event.ticket, event.status, event.dados)
 
     def _late(self, event: ev.LateAnswerKept) -> None:

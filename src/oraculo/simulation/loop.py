@@ -75,10 +75,10 @@ def run(make: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
 @contextmanager
 def wall_clock(wall: Callable[[], float], elapsed: Callable[[], float]) -> Iterator[None]:
     """The product's own clock class, over a wall clock and a steady clock that belong to the world."""
-    saved = clock.time, clock._elapsed
-    clock.time = SimpleNamespace(time=wall)  # type: ignore[assignment]
-    clock._elapsed = elapsed
+    names = vars(clock)
+    saved = {"time": names["time"], "_elapsed": names["_elapsed"]}
+    names.update(time=SimpleNamespace(time=wall), _elapsed=elapsed)
     try:
         yield
     finally:
-        clock.time, clock._elapsed = saved
+        names.update(saved)

@@ -10,7 +10,7 @@ from heapq import heappop
 from itertools import count
 from typing import Any
 
-from oraculo.core import advance, decide, notices, results, state, step
+from oraculo.core import advance, decide, notices, plan, results, state, step
 from oraculo.core import events as ev
 from oraculo.core.commands import RecordResult
 from oraculo.core.plan import Gate
@@ -145,6 +145,11 @@ def quorum_off_by_one() -> AbstractContextManager[None]:
     return patched((advance, "_verdict", verdict))
 
 
+def all_means_one() -> AbstractContextManager[None]:
+    """`todas_ok` in stages was satisfied by one success, before this simulator existed."""
+    return patched((plan, "_needed", lambda _mode, minimo, _width: minimo or 1))
+
+
 def gate_never_fails_early() -> AbstractContextManager[None]:
     def verdict(gate: Gate, counted: GateCount) -> bool | None:
         decided = _verdict(gate, counted)
@@ -242,6 +247,7 @@ MUTANTS = [
     Mutant("a definitive failure is retried", definitive_failure_retried, _CORE, 50),
     Mutant("a gate counts twice", gate_counts_twice, _CORE, 100),
     Mutant("quorum off by one", quorum_off_by_one, _CORE, 100),
+    Mutant("todas_ok needs only one", all_means_one, _CORE, 100),
     Mutant("a gate never fails early", gate_never_fails_early, _CORE, 100),
     Mutant("dispatch before its gate", dispatch_before_gate, _CORE, 50),
     Mutant("cancel leaves tickets open", cancel_leaves_tickets_open, _CORE, 200),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ from oraculo.adapters import clock
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.stores import sqlite_write
 from oraculo.core import effects
+from oraculo.core.commands import Start
 from oraculo.engines import local
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import BrokerError, StoreError
@@ -29,7 +30,8 @@ from oraculo.simulation.mutants import Mutant, patched
 _BOTH = ("masked", "unmasked")
 _UNMASKED = ("unmasked",)
 
-_init, _recover, _commit = LocalEngine.__init__, LocalEngine._recover, Handler._commit
+_init, _recover = LocalEngine.__init__, LocalEngine._recover
+_commit, _state, _one = Handler._commit, Handler.state, Handler._one
 _take, _to_queue, _set, _apply = Intake.take, Performer._to_queue, Timers.set, sqlite_write.apply
 
 
@@ -53,10 +55,8 @@ def ack_before_commit() -> AbstractContextManager[None]:
 
 def ack_although_it_failed() -> AbstractContextManager[None]:
     async def take(self: Intake, deliveries: Sequence[Delivery]) -> None:
-        try:
+        with suppress(StoreError):
             await self._submit([self._translate(delivery.body, self._queue) for delivery in deliveries])
-        except StoreError:
-            pass
         await self._settle([Settlement(delivery) for delivery in deliveries])
 
     return patched((Intake, "take", take))
@@ -94,10 +94,8 @@ def lost_confirm_is_done() -> AbstractContextManager[None]:
             self.scheme = broker.scheme
 
         async def publish(self, messages: Sequence[Outgoing]) -> None:
-            try:
+            with suppress(BrokerError):
                 await self._broker.publish(messages)
-            except BrokerError:
-                pass
 
     def change(engine: LocalEngine) -> None:
         engine.performer._broker = Trusting(engine.broker)  # type: ignore[assignment]
@@ -191,7 +189,7 @@ def notice_recorded_before_sent() -> AbstractContextManager[None]:
 
 def clock_follows_the_wall() -> AbstractContextManager[None]:
     def now(_self: MonotonicClock) -> datetime:
-        return datetime.fromtimestamp(clock.time.time(), UTC)
+        return datetime.fromtimestamp(vars(clock)["time"].time(), UTC)
 
     return patched((MonotonicClock, "now", now))
 
@@ -217,6 +215,29 @@ def leases_never_expire() -> AbstractContextManager[None]:
         return 0
 
     return patched((Gateway, "sweep", sweep))
+
+
+def readers_see_the_future() -> AbstractContextManager[None]:
+    """Nobody waits for the commit before looking at a state."""
+
+    async def state(self: Handler, run: int) -> Any:
+        cached = self.cache.get(run)
+        return cached if cached is not None else await _state(self, run)
+
+    return patched((Handler, "state", state))
+
+
+def conflict_dropped_silently() -> AbstractContextManager[None]:
+    """Another request under a name that is taken, from a queue: acknowledged, and gone."""
+
+    def one(self: Handler, work: Any, now: datetime, handled: Any, keys: Any, broken: set[int]) -> Outcome:
+        if isinstance(work.command, Start):
+            known = self._known(work, work.command, keys)
+            if known is not None and known.fate is Fate.CONFLICT:
+                return self._counted(handled.batch, work, known)
+        return _one(self, work, now, handled, keys, broken)
+
+    return patched((Handler, "_one", one))
 
 
 def lease_of_a_finished_ticket_is_lost() -> AbstractContextManager[None]:
@@ -260,6 +281,8 @@ MUTANTS = [
     Mutant("the clock forgets the journal", clock_forgets_the_journal, _BOTH, 150),
     Mutant("an earlier timer is ignored", earlier_timer_ignored, _BOTH, 150),
     Mutant("the same name twice", same_name_twice, _BOTH, 150),
+    Mutant("readers see what is not committed", readers_see_the_future, _BOTH, 150),
+    Mutant("a conflicting request is dropped silently", conflict_dropped_silently, _BOTH, 100),
     Mutant("leases never expire", leases_never_expire, _UNMASKED, 150),
     Mutant("the gateway drops an order", lease_of_a_finished_ticket_is_lost, _UNMASKED, 100),
     Mutant("the catalogue says that nothing is owed", catalogue_says_nothing_is_owed, _BOTH, 50),

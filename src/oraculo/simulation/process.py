@@ -164,10 +164,27 @@ class Process:
 
         await self._ask(result)
 
+    async def look(self, name: str) -> None:
+        """What a reader sees is committed."""
+
+        async def look(engine: LocalEngine, _reception: Reception) -> None:
+            known = name in self.watch.by_name
+            state = await engine.state_of(name)
+            if state is None:
+                if known:
+                    self.scene.violate("readers see what is committed", f"{name} is committed and not shown")
+                return
+            committed = self.watch.states.get(state.run)
+            if committed is None or state.version > committed.version:
+                self.scene.violate("readers see what is committed", f"{name} is shown before it is committed")
+            elif state.version == committed.version and state != committed:
+                self.scene.violate("readers see what is committed", f"{name} is shown otherwise than committed")
+
+        await self._ask(look)
+
     def idle(self) -> bool:
         engine = self.engine
         return engine is not None and not engine.performer.waiting and not engine.open
 
     def now(self) -> datetime | None:
         return self.engine.clock.now() if self.engine is not None else None
-

@@ -7,7 +7,6 @@ import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
 
 from oraculo.core.plan import Plan
 from oraculo.simulation.facts import Answer
@@ -110,7 +109,3 @@ class Scene:
 
     def honest_timeouts(self) -> bool:
         return not self.dials.masked
-
-
-def number_of(value: Any) -> float:
-    return value.total_seconds() if value is not None else 0.0

@@ -15,7 +15,7 @@ from oraculo.adapters.stores.instants import from_micros_or_none
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.core.state import Orchestration
 from oraculo.core.step import step
-from oraculo.core.ticket_id import parse_ticket_id, ticket_id
+from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Kind
 from oraculo.ports.broker import Delivery, Outgoing
 from oraculo.ports.store import Batch, Recorded
@@ -26,6 +26,7 @@ from oraculo.simulation.scene import Scene
 from oraculo.wire import names, records
 
 _ROW = "SELECT status, version, wake_at, owes, open, closed_at FROM runs WHERE run = ?"
+LATE_MOST = timedelta(seconds=1.1)
 HTTP = "http"  # answers that came over HTTP; counted like a queue
 INTAKES = (names.RESULTS, names.REQUESTS, HTTP)
 
@@ -100,9 +101,9 @@ class Watch:
         self.scene.count("events", len(recorded.events))
         journal.read(recorded)
         self.by_name[journal.name] = recorded.run
-        if self.quiet_at is not None and journal.late_by > timedelta(seconds=1.1):
-            if recorded.at - journal.late_by > self.quiet_at:
-                self.scene.violate("timers are punctual", f"{journal.name}: late by {journal.late_by}")
+        due_at = recorded.at - journal.late_by
+        if self.quiet_at is not None and due_at > self.quiet_at and journal.late_by > LATE_MOST:
+            self.scene.violate("timers are punctual", f"{journal.name}: late by {journal.late_by}")
         cause = records.cause_of(recorded.run, recorded.events)
         again = step(self.states.get(recorded.run), cause, recorded.at)
         self.states[recorded.run] = again.state
@@ -247,10 +248,6 @@ def notice_ids(journal: Journal) -> list[str]:
     if notify.queue:
         ids.append(f"{journal.name}.{len(ids)}")
     return ids
-
-
-def order_id(journal: Journal, position: int, attempt: int) -> str:
-    return f"{ticket_id(journal.run, position)}.{attempt}"
 
 
 def _kinds(recorded: Recorded) -> str:

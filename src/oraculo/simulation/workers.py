@@ -7,8 +7,8 @@ leases them over HTTP from the gateway.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -152,10 +152,8 @@ async def _serve(scene: Scene, connection: Connection | MemoryBroker, delivery: 
         return
     for raw in answers:
         await _send(scene, connection, raw)
-    try:
+    with suppress(BrokerError):
         await connection.settle([Settlement(delivery)])
-    except BrokerError:
-        pass
 
 
 async def _send(scene: Scene, connection: Connection | MemoryBroker, raw: bytes) -> None:
@@ -181,9 +179,6 @@ async def http_worker(scene: Scene, process: Process, queue: str, life: Life) ->
             continue
         for lease in leases:
             life.spawn(lambda lease=lease: _serve_lease(scene, process, lease))  # type: ignore[misc]
-
-
-LEASE = timedelta(seconds=4)
 
 
 async def _serve_lease(scene: Scene, process: Process, lease: Lease) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -95,6 +95,8 @@ class World:
             client = Client(scene, self.process, self.watch, connection, f"orq-{number}")
             self.clients.append(client)
             self._go(client.run())
+            if scene.rng.random() < 0.25:
+                self._go(client.look())
 
     # -- faults ------------------------------------------------------------------------------------------------------
 
@@ -217,7 +219,7 @@ def _start_inside(scene: Scene, queue: str, life: Life, memory: MemoryBroker) ->
 def silence(trace: Trace) -> Iterator[None]:
     """No logs from inside a world; what the engine logs as a fault of its own is a violation."""
 
-    def listen(_logger: Any, _method: str, line: dict[str, Any]) -> Any:
+    def listen(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Any:
         if line["event"] in ("step failed", "loop failed, restarted"):
             trace.violate("nothing breaks inside", f"{line['event']}: {line.get('error') or sys.exc_info()[1]!r}")
         raise structlog.DropEvent

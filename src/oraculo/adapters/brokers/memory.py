@@ -42,12 +42,12 @@ class MemoryBroker:
                 f"the in-process broker holds {self._bytes} bytes of {self._capacity}; workers must take some first"
             )
         self._bytes += size
-        woken: set[str] = set()
+        woken: dict[str, None] = {}  # in order: a simulation must wake the same way every time
         for message in messages:
             self._tag += 1
             delivery = Delivery(message.queue, message.body, self._tag, False, message.headers or {})
             self._queue(message.queue).ready.append(delivery)
-            woken.add(message.queue)
+            woken[message.queue] = None
         for name in woken:
             _wake(self._queues[name])
 

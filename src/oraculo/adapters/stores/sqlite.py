@@ -51,9 +51,17 @@ class SqliteStore:
     async def open(self) -> Self:
         if self._exclusive:
             self._lock = lock(f"{self.path}.lock")
+        try:
+            await self._open()
+        except BaseException:
+            self._unlock()
+            raise
+        return self
+
+    async def _open(self) -> None:
         if not self._threads:
             self._writer = self._connect()
-            return self
+            return
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
         self._thread = threading.Thread(target=self._write_loop, args=(loop, opened), name="sqlite-writer", daemon=True)
@@ -61,7 +69,6 @@ class SqliteStore:
         await opened
         if self.path != ":memory:":
             self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
-        return self
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -84,6 +91,9 @@ class SqliteStore:
         elif self._writer is not None:
             self._writer.close()
         self._writer = None
+        self._unlock()
+
+    def _unlock(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -1,0 +1,169 @@
+"""Both clients against a real server; the same calls give the same answers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.processes import Server
+from oraculo import AsyncClient, Client
+from oraculo.errors import ApiError, ServerUnreachableError, SettingsError
+
+GOOD = {"coletas": [{"fonte": "eco", "parametros": {"a": [1, "ã"]}}], "execucoes": [{"executador": "soma"}]}
+
+
+def test_submit_and_result(server: Server) -> None:
+    with Client(server.url) as client:
+        accepted = client.submit({**GOOD, "correlation_id": "c1"})
+        assert (accepted.correlation_id, accepted.location) == ("c1", "/api/v1/orchestrations/c1")
+        result = client.result("c1", wait=20)
+        assert result is not None and result["status"] == "concluida"
+        assert result["coletas"][0]["dados"] == {"a": [1, "ã"]}
+        assert client.submit({**GOOD, "correlation_id": "c1"}).status == "concluida"
+
+
+async def test_submit_and_result_async(server: Server) -> None:
+    async with AsyncClient(server.url) as client:
+        accepted = await asyncio.gather(*(client.submit(GOOD) for _ in range(20)))
+        results = await asyncio.gather(*(client.result(one.correlation_id) for one in accepted))
+        assert all(one is not None and one["status"] == "concluida" for one in results)
+
+
+def test_result_is_none_while_it_runs(server: Server) -> None:
+    with Client(server.url) as client:
+        name = client.submit({"coletas": [{"fonte": "ninguem"}]}).correlation_id
+        assert client.result(name, wait=0) is None
+        assert client.result(name, wait=0.2) is None
+        assert client.cancel(name, "chega")["cancelada"] is True
+        result = client.result(name, 0)
+        assert result is not None and result["status"] == "cancelada"
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".", "é ü%2F", "a?b#c&d=e", "health", "x" * 128, "+", "日本"])
+def test_any_id_works(server: Server, name: str) -> None:
+    with Client(server.url) as client:
+        assert client.submit({**GOOD, "correlation_id": name}).correlation_id == name
+        result = client.result(name, 20)
+        assert result is not None and result["correlation_id"] == name
+        assert client.get(name)["correlation_id"] == name
+        assert [event["seq"] for event in client.stream(name)] == [event["seq"] for event in client.events(name)]
+
+
+def test_everything_else(server: Server) -> None:
+    with Client(server.url) as client:
+        client.submit({**GOOD, "correlation_id": "e1"})
+        client.result("e1", 20)
+        page = client.list(status=["concluida"], fonte="eco", limit=1)
+        assert len(page.items) == 1
+        following = client.list(status="concluida", limit=1, cursor=client.list(limit=1).cursor)
+        assert following.items != page.items or not following.items
+        ticket = client.get("e1")["tickets"][0]
+        assert client.ticket(ticket["ticket_id"]) == ticket
+        assert client.workers()["workers"][0]["filas"]
+        assert client.put_task_type("t1", {"coletas": [{"fonte": "eco"}]}) == client.task_type("t1")
+        assert "t1" in client.task_types()
+        client.remove_task_type("t1")
+        assert client.dead_letters().items == []
+        assert client.health()["status"] == "ok" and client.ready()["status"] == "ok"
+        assert client.submit(GOOD, "chave").correlation_id == client.submit(GOOD, "chave").correlation_id
+
+
+def test_refusals_carry_the_problem(server: Server) -> None:
+    with Client(server.url) as client:
+        with pytest.raises(ApiError) as error:
+            client.submit({"coletas": [{"fonte": "a b"}]})
+        assert error.value.status == 422
+        assert error.value.problem["errors"][0]["campo"] == "coletas.0.fonte"
+        with pytest.raises(ApiError, match="nunca") as error:
+            client.get("nunca")
+        assert error.value.status == 404
+        with pytest.raises(ApiError):
+            list(client.stream("nunca"))
+        with pytest.raises(ApiError):
+            client.result("nunca", 5)
+
+
+async def test_nobody_there() -> None:
+    with Client("http://127.0.0.1:1") as client:
+        for ask in (lambda: client.get("x"), lambda: client.result("x", 30), lambda: next(client.stream("x"))):
+            with pytest.raises(ServerUnreachableError, match=r"127\.0\.0\.1:1"):
+                ask()
+    async with AsyncClient("http://127.0.0.1:1") as other:
+        with pytest.raises(ServerUnreachableError):
+            await other.submit(GOOD)
+
+
+def test_where_and_who_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+    monkeypatch.setenv("ORACULO_URL", server.url + "/")
+    monkeypatch.setenv("ORACULO_API_KEY", "k")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")  # never for what is on this machine
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    with Client() as client:
+        assert client.url == server.url
+        assert client.health()["status"] == "ok"
+    for wrong in ("ftp://x", "nada", "http://"):
+        with pytest.raises(SettingsError, match="ORACULO_URL"):
+            Client(wrong)
+
+
+def test_both_clients_have_the_same_methods_and_show_them() -> None:
+    def public(kind: type) -> dict[str, Any]:
+        return {name: value for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
+
+    blocking, awaited = public(Client), public(AsyncClient)
+    assert set(blocking) == set(awaited) - {"call"}
+    for name, method in blocking.items():
+        assert list(inspect.signature(method).parameters) == list(inspect.signature(awaited[name]).parameters)
+    assert list(inspect.signature(Client.submit).parameters) == ["self", "request", "idempotency_key"]
+    assert Client.submit.__doc__
+
+
+def test_stream_goes_on_after_the_server_was_killed(mortal: Callable[..., Server], tmp_path: Path) -> None:
+    one = mortal("--worker", "trabalho:worker")
+    may = tmp_path / "may"
+    parameters = {"comecou": str(tmp_path / "began"), "pode": str(may)}
+    seen: list[dict[str, Any]] = []
+    with Client(one.url) as client:
+        client.submit(
+            {
+                "correlation_id": "s1",
+                "coletas": [{"fonte": "lento", "parametros": parameters}, {"fonte": "eco"}],
+                "execucoes": [{"executador": "soma"}],
+            }
+        )
+        for event in client.stream("s1"):
+            seen.append(event)
+            if event["evento"] == "ticket_concluded" and not may.exists():
+                one.kill()
+                one.start()
+                may.touch()
+        assert [event["seq"] for event in seen] == list(range(1, len(seen) + 1))
+        assert seen[-1]["evento"] == "orchestration_closed"
+        assert seen == client.events("s1")
+        assert list(client.stream("s1", after=seen[-1]["seq"])) == []
+
+
+async def test_result_and_stream_ride_out_a_restart_async(mortal: Callable[..., Server]) -> None:
+    one = mortal()
+    async with AsyncClient(one.url) as client:
+        await client.submit({"correlation_id": "s2", "coletas": [{"fonte": "ninguem"}]})
+        waiting = asyncio.create_task(client.result("s2", wait=60))
+        watching = asyncio.create_task(_all(client, "s2"))
+        for end in (one.kill, one.stop):
+            await asyncio.to_thread(end)
+            await asyncio.to_thread(one.start)
+        assert not waiting.done() and not watching.done()
+        await client.cancel("s2")
+        result = await waiting
+        assert result is not None and result["status"] == "cancelada"
+        seen = await watching
+        assert [event["seq"] for event in seen] == list(range(1, len(seen) + 1))
+
+
+async def _all(client: AsyncClient, name: str) -> list[dict[str, Any]]:
+    return [event async for event in client.stream(name)]

@@ -1,0 +1,125 @@
+"""The adapters that every suite here runs on. A new one joins by adding a case to BROKERS or STORES.
+
+A case says how to make the adapter and, where technologies differ, how to bring about what the suite needs: a consumer
+that vanishes, a full broker, a second process on the same database. What a technology cannot do is None, and the tests
+that need it skip aloud. A case for a server takes its URL from the environment and skips without one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from oraculo.adapters.brokers.memory import MemoryBroker
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.ports.broker import Broker
+from oraculo.ports.store import Store
+
+_numbers = itertools.count(1)
+
+
+class BrokerCase:
+    """`broker` is open; `queue()` gives a name that nobody used before."""
+
+    broker: Broker
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        raise NotImplementedError
+
+    def queue(self) -> str:
+        return f"teste_{secrets.token_hex(4)}_{next(_numbers)}"
+
+    async def lose_consumer(self, queue: str) -> None:
+        """Whoever took messages and did not settle them is gone."""
+        raise NotImplementedError
+
+    async def small(self, stack: AsyncExitStack, capacity: int) -> Broker | None:
+        """A broker that refuses more than `capacity` bytes; None when capacity is the server's affair."""
+        return None
+
+
+class MemoryCase(BrokerCase):
+    broker: MemoryBroker
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        self.broker = MemoryBroker()
+        stack.push_async_callback(self.broker.close)
+
+    async def lose_consumer(self, queue: str) -> None:
+        await self.broker.redeliver(queue)
+
+    async def small(self, stack: AsyncExitStack, capacity: int) -> Broker | None:
+        broker = MemoryBroker(capacity)
+        stack.push_async_callback(broker.close)
+        return broker
+
+
+class StoreCase:
+    """`store` is open on an empty database."""
+
+    store: Store
+
+    async def open(self, stack: AsyncExitStack, folder: Path) -> None:
+        raise NotImplementedError
+
+    async def second(self, stack: AsyncExitStack) -> Store | None:
+        """The same database opened once more, as another process would; None when nobody else can reach it."""
+        return None
+
+
+class SqliteFileCase(StoreCase):
+    async def open(self, stack: AsyncExitStack, folder: Path) -> None:
+        self._path = str(folder / "oraculo.db")
+        self.store = await stack.enter_async_context(SqliteStore(self._path))
+
+    async def second(self, stack: AsyncExitStack) -> Store | None:
+        return await stack.enter_async_context(SqliteStore(self._path))
+
+
+class SqliteMemoryInlineCase(StoreCase):
+    async def open(self, stack: AsyncExitStack, folder: Path) -> None:
+        self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False))
+
+
+BROKERS = {"memory": MemoryCase}
+STORES = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(params=BROKERS)
+async def broker_case(request: pytest.FixtureRequest, stack: AsyncExitStack) -> BrokerCase:
+    case = BROKERS[request.param]()
+    await case.open(stack)
+    return case
+
+
+@pytest.fixture
+def broker(broker_case: BrokerCase) -> Broker:
+    return broker_case.broker
+
+
+@pytest.fixture
+def queue(broker_case: BrokerCase) -> str:
+    return broker_case.queue()
+
+
+@pytest.fixture(params=STORES)
+async def store_case(request: pytest.FixtureRequest, stack: AsyncExitStack, tmp_path: Path) -> StoreCase:
+    case = STORES[request.param]()
+    await case.open(stack, tmp_path)
+    return case
+
+
+@pytest.fixture
+def store(store_case: StoreCase) -> Store:
+    return store_case.store

@@ -1,0 +1,551 @@
+"""What every store must do: one append is all or nothing, and what was written is read back as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+import pytest
+
+from contracts.conftest import StoreCase
+from contracts.writing import batch, begin, finished, write
+from core.given import Story, at, coleta, execucao, plan
+from oraculo.core.state import Orchestration, fold
+from oraculo.core.vocabulary import FanIn, Status
+from oraculo.errors import StoreError
+from oraculo.ports.store import Batch, DeadLetter, Key, Query, Recorded, Store, Summary
+from wire.test_mensagem import IDS
+
+
+def letter(body: bytes = b"x", queue: str = "q", reason: str = "not_json", **more: object) -> DeadLetter:
+    return DeadLetter(queue, reason, "detalhe", body, **more)
+
+
+async def state_in(store: Store, run: int) -> Orchestration:
+    return fold((one.at, one.events) for one in (await store.load([run]))[run])
+
+
+async def everything(store: Store) -> list[Recorded]:
+    return await store.tail(0, 1_000_000)
+
+
+async def refused(store: Store, bad: Batch) -> None:
+    """The append fails, and the whole store is as it was."""
+    before = (
+        await everything(store), await store.find(Query(limit=1000)), await store.counts(),
+        await store.dead_letters(limit=1000), await store.live(),
+    )  # fmt: skip
+    with pytest.raises(StoreError):
+        await store.append(bad)
+    after = (
+        await everything(store), await store.find(Query(limit=1000)), await store.counts(),
+        await store.dead_letters(limit=1000), await store.live(),
+    )  # fmt: skip
+    assert after == before
+
+
+class TestAppendAndLoad:
+    async def test_an_empty_store(self, store: Store) -> None:
+        assert await everything(store) == []
+        assert await store.find(Query()) == [] and await store.live() == []
+        assert await store.load([1]) == {} and await store.locate(["x"]) == {}
+        assert (await store.summary("x"), await store.result(1), await store.last_instant()) == (None, None, None)
+        assert (await store.counts(), await store.count_by_status(), await store.task_types()) == ({}, {}, {})
+        assert (await store.dead_letters(), await store.dead_letter(1), await store.dead_letter_groups()) == (
+            [],
+            None,
+            [],
+        )
+        assert await store.keys(["k"]) == {}
+
+    async def test_what_is_loaded_folds_into_the_state_that_was_written(self, store: Store) -> None:
+        story = begin(
+            wanted=plan([coleta("youtube", attempts=2, parametros='{"é":[1,2.5,null]}'.encode())], 1, fila="avisos")
+        )
+        await write(store, story.started)
+        for happening in (
+            lambda: story.confirm(when=1),
+            lambda: story.fail(0, when=2),
+            lambda: story.wake(5),
+            lambda: story.ok(0, '{"título":"vídeo"}'.encode(), when=6),
+            lambda: story.ok(1, when=7),
+            lambda: story.told(0, 1, delivered=True, when=8),
+        ):
+            await write(store, happening(), when=story.now)
+            assert await state_in(store, story.run) == story.state
+
+    async def test_instants_are_kept_to_the_microsecond(self, store: Store) -> None:
+        story = begin(when=0.123457)
+        await write(store, story.started)
+        (recorded,) = (await store.load([story.run]))[story.run]
+        assert recorded.at == at(0.123457) and recorded.at.utcoffset() == timedelta(0)
+
+    async def test_many_steps_of_many_orchestrations_in_one_append(self, store: Store) -> None:
+        stories = [begin(wanted=plan(2, 1)) for _ in range(20)]
+        steps = [story.started for story in stories]
+        for story in stories:
+            steps += [story.ok(0), story.ok(1), story.ok(2)]
+        await write(store, *steps)
+        loaded = await store.load([story.run for story in stories])
+        for story in stories:
+            assert [(r.at, r.events) for r in loaded[story.run]] == story.journal
+            assert fold((r.at, r.events) for r in loaded[story.run]) == story.state
+
+    async def test_events_are_numbered_without_gaps(self, store: Store) -> None:
+        story = begin(wanted=plan(3, 1))
+        await write(store, story.started, story.confirm(), story.ok(0))
+        await write(store, story.ok(1), story.ok(2))
+        number = 1
+        for recorded in (await store.load([story.run]))[story.run]:
+            assert recorded.first == number
+            number += len(recorded.events)
+        assert number == story.state.version + 1
+
+    async def test_only_what_is_asked_for_is_loaded(self, store: Store) -> None:
+        one, two = await finished(store), await finished(store)
+        assert set(await store.load([one.run, 12345])) == {one.run}
+        assert set(await store.load([one.run, two.run])) == {one.run, two.run}
+        assert await store.load([]) == {}
+
+    async def test_any_correlation_id_is_found_again(self, store: Store) -> None:
+        stories = {name: begin(name) for name in IDS}
+        await write(store, *(story.started for story in stories.values()))
+        assert await store.locate([*IDS, "nobody"]) == {name: story.run for name, story in stories.items()}
+        for name in IDS:
+            found = await store.summary(name)
+            assert found is not None and found.correlation_id == name
+
+    async def test_a_wide_orchestration(self, store: Store) -> None:
+        story = begin(wanted=plan(3000, 1))
+        await write(store, story.started)
+        assert len((await state_in(store, story.run)).tickets) == 3001
+
+    async def test_the_newest_instant(self, store: Store) -> None:
+        await finished(store, when=5)
+        await finished(store, when=9)
+        assert await store.last_instant() == at(9)
+
+
+class TestAllOrNothing:
+    async def test_the_same_correlation_id_again(self, store: Store) -> None:
+        await finished(store, "taken")
+        good, bad = begin(), begin("taken")
+        await refused(store, batch(good.started, bad.started, dead=[letter()], counts={("q", "applied"): 3}))
+
+    async def test_the_same_correlation_id_twice_in_one_batch(self, store: Store) -> None:
+        await refused(store, batch(begin("twice").started, begin("twice").started))
+
+    async def test_the_same_run_again(self, store: Store) -> None:
+        first = await finished(store)
+        again = Story(plan(1), run=first.run, correlation_id="another", check=False)
+        await refused(store, batch(again.started))
+
+    async def test_the_same_idempotency_key_again(self, store: Store) -> None:
+        one, two = begin(), begin()
+        await store.append(batch(one.started, keys=[Key("k", "f", one.run)]))
+        await refused(store, batch(two.started, keys=[Key("other", "f", two.run), Key("k", "f", two.run)]))
+        assert await store.keys(["k", "other"]) == {"k": Key("k", "f", one.run)}
+
+    async def test_a_step_decided_on_an_old_version(self, store: Store) -> None:
+        story = begin(wanted=plan(2))
+        await write(store, story.started)
+        loser = copy.deepcopy(story)
+        await write(store, story.ok(0))
+        await refused(store, batch(loser.fail(0), dead=[letter()], counts={("q", "applied"): 1}))
+        assert await state_in(store, story.run) == story.state
+
+    async def test_a_step_decided_on_a_version_that_is_not_there_yet(self, store: Store) -> None:
+        story = begin(wanted=plan(2))
+        await write(store, story.started)
+        story.ok(0)
+        await refused(store, batch(story.ok(1)))
+
+    async def test_one_loser_takes_its_whole_batch_with_it(self, store: Store) -> None:
+        loser, other = begin(wanted=plan(2)), begin(wanted=plan(2))
+        await write(store, loser.started, other.started)
+        twin = copy.deepcopy(loser)
+        await write(store, loser.ok(0))
+        await refused(store, batch(other.ok(0), twin.ok(1)))
+
+    async def test_a_step_of_an_orchestration_that_does_not_exist(self, store: Store) -> None:
+        await refused(store, batch(begin().ok(0)))
+
+    async def test_after_a_refusal_everything_works(self, store: Store) -> None:
+        await finished(store, "taken")
+        await refused(store, batch(begin("taken").started))
+        await finished(store, "free")
+        assert await store.summary("free")
+
+    async def test_an_empty_batch_is_nothing(self, store: Store) -> None:
+        assert not Batch(at(0))
+        await store.append(Batch(at(0)))
+        assert await everything(store) == []
+
+
+class TestCatalogue:
+    async def test_a_summary(self, store: Store) -> None:
+        story = begin("resumo", plan(3, 1), when=2)
+        await write(store, story.started)
+        assert await store.summary("resumo") == Summary(
+            story.run, "resumo", Status.PENDENTE, None, at(2), None, 4, 4, 0, "f", 2
+        )
+        later = begin("outro", plan(3, 1), when=2)
+        await write(store, later.started, later.fail(0), later.ok(1), later.ok(2), later.ok(3, when=5), when=5)
+        shown = await store.summary("outro")
+        assert shown is not None
+        assert (shown.status, shown.closed_at, shown.total, shown.open, shown.failed) == (
+            Status.PARCIAL,
+            at(5),
+            4,
+            0,
+            1,
+        )
+        assert shown.version == later.state.version
+
+    async def test_live_is_what_is_not_finished_with_the_world(self, store: Store) -> None:
+        done = await finished(store)
+        waiting = begin(wanted=plan([coleta(timeout=30)]))
+        await write(store, waiting.started, waiting.confirm(when=1))
+        owing = begin(wanted=plan(1))
+        await write(store, owing.started)
+        told = begin(wanted=plan(1, fila="avisos"))
+        await write(store, told.started, told.ok(0))
+        retrying = begin(wanted=plan(1, webhook="https://example.com"))
+        await write(store, retrying.started, retrying.ok(0), retrying.told(0, 1))
+        live = {one.run: one for one in await store.live()}
+        assert done.run not in live
+        assert [live[s.run].owes for s in (waiting, owing, told, retrying)] == [0, 1, 1, 0]
+        assert [live[s.run].open for s in (waiting, owing, told, retrying)] == [True, True, False, False]
+        assert live[waiting.run].wake_at == at(31) and live[owing.run].wake_at == at(600)
+        assert live[told.run].wake_at is None and live[retrying.run].wake_at == retrying.state.wake_at()
+        assert live[owing.run].correlation_id == owing.state.correlation_id
+        await write(store, told.told(0, 1, delivered=True))
+        assert told.run not in {one.run for one in await store.live()}
+
+    async def test_results(self, store: Store) -> None:
+        story = begin(wanted=plan(1))
+        await write(store, story.started)
+        assert await store.result(story.run) is None
+        await write(store, story.ok(0, '{"título":"☃"}'.encode()))
+        document = json.loads(await store.result(story.run) or b"")
+        assert document["coletas"][0]["dados"] == {"título": "☃"} and document["status"] == "concluida"
+
+    async def test_count_by_status(self, store: Store) -> None:
+        for _ in range(3):
+            await finished(store)
+        open_ = begin()
+        await write(store, open_.started)
+        assert await store.count_by_status() == {"concluida": 3, "pendente": 1}
+
+    async def test_keys(self, store: Store) -> None:
+        one = begin()
+        await store.append(batch(one.started, keys=[Key("k'1", "fp", one.run)]))
+        assert await store.keys(["k'1", "k2", ""]) == {"k'1": Key("k'1", "fp", one.run)}
+
+    async def test_counters_add_up(self, store: Store) -> None:
+        for _ in range(3):
+            await store.append(batch(counts={("q", "applied"): 2, ("q", "duplicate"): 1, ("r", "applied"): 5}))
+        assert await store.counts() == {("q", "applied"): 6, ("q", "duplicate"): 3, ("r", "applied"): 15}
+
+    async def test_task_types(self, store: Store) -> None:
+        await store.put_task_type("b", b'{"coletas":[]}', at(0))
+        await store.put_task_type("a", '{"é":1}'.encode(), at(0))
+        await store.put_task_type("b", b'{"coletas":[1]}', at(1))
+        assert await store.task_types() == {"a": '{"é":1}'.encode(), "b": b'{"coletas":[1]}'}
+        assert await store.remove_task_type("a") is True
+        assert await store.remove_task_type("a") is False
+        assert list(await store.task_types()) == ["b"]
+
+    async def test_durability_is_one_of_three_words(self, store: Store) -> None:
+        assert await store.durability() in ("power-safe", "crash-safe", "best-effort")
+
+
+class TestFind:
+    @pytest.fixture
+    async def many(self, store: Store) -> list[Story]:
+        """Forty orchestrations, one each second; every fourth has a blog, every fifth is still open."""
+        stories = []
+        for n in range(40):
+            tasks = [coleta("youtube")] + ([coleta("blog")] if n % 4 == 0 else [])
+            story = begin(f"{'par' if n % 2 == 0 else 'impar'}-{n:02}", plan(tasks, [execucao("relatorio")]), when=n)
+            steps = [story.started]
+            if n % 5:
+                steps += [story.ok(position) for position in range(len(tasks) + 1)]
+            await write(store, *steps, when=n)
+            stories.append(story)
+        return stories
+
+    async def names(self, store: Store, **query: object) -> list[str]:
+        return [one.correlation_id for one in await store.find(Query(**{"limit": 1000, **query}))]
+
+    async def test_newest_first(self, store: Store, many: list[Story]) -> None:
+        assert await self.names(store) == [story.state.correlation_id for story in reversed(many)]
+        assert len(await self.names(store, limit=7)) == 7
+
+    async def test_by_status(self, store: Store, many: list[Story]) -> None:
+        assert len(await self.names(store, status=[Status.PENDENTE])) == 8
+        assert len(await self.names(store, status=[Status.CONCLUIDA])) == 32
+        assert len(await self.names(store, status=[Status.PENDENTE, Status.CONCLUIDA])) == 40
+        assert await self.names(store, status=[Status.ERRO]) == []
+
+    async def test_by_queue(self, store: Store, many: list[Story]) -> None:
+        blogs = await self.names(store, destino="escavador_blog")
+        assert len(blogs) == 10 and blogs == sorted(blogs, key=lambda name: -int(name[-2:]))
+        assert len(await self.names(store, destino="executador_relatorio")) == 40
+        assert await self.names(store, destino="escavador_") == []
+
+    @pytest.mark.parametrize("since", [0, 1, 17, 17.5, 39, 40])
+    async def test_since(self, store: Store, many: list[Story], since: float) -> None:
+        expected = [s.state.correlation_id for s in reversed(many) if s.state.started_at >= at(since)]
+        assert await self.names(store, since=at(since)) == expected
+
+    async def test_since_the_very_instant_of_creation_also_when_the_number_was_given_earlier(
+        self, store: Store
+    ) -> None:
+        story = begin("cedo", when=10)
+        late = Story(plan(1), run=story.run, correlation_id="cedo", when=10.250, check=False)
+        await write(store, late.started)
+        assert await self.names(store, since=at(10.250)) == ["cedo"]
+        assert await self.names(store, since=at(10.250001)) == []
+
+    async def test_by_the_beginning_of_the_correlation_id(self, store: Store, many: list[Story]) -> None:
+        assert len(await self.names(store, text="par-")) == 20
+        assert await self.names(store, text="par-0") == ["par-08", "par-06", "par-04", "par-02", "par-00"]
+        assert await self.names(store, text="%") == [] and await self.names(store, text="_ar") == []
+
+    async def test_all_at_once(self, store: Store, many: list[Story]) -> None:
+        assert await self.names(
+            store, destino="escavador_blog", status=[Status.CONCLUIDA], since=at(8), text="par", limit=3,
+            before_run=many[36].run,
+        ) == ["par-32", "par-28", "par-24"]  # fmt: skip
+
+    async def test_pages_over_a_thousand_are_stable_while_new_ones_arrive(self, store: Store) -> None:
+        old = [begin(f"velha-{n:04}", when=n) for n in range(1000)]
+        await write(store, *(story.started for story in old))
+        seen: list[str] = []
+        cursor = None
+        while True:
+            page = await store.find(Query(before_run=cursor, limit=90))
+            if not page:
+                break
+            seen += [one.correlation_id for one in page]
+            cursor = page[-1].run
+            new = begin(when=5000)
+            await write(store, new.started)
+        assert seen == [f"velha-{n:04}" for n in reversed(range(1000))]
+
+
+class TestEvents:
+    async def test_from_any_number_on(self, store: Store) -> None:
+        story = begin(wanted=plan(5, 1))
+        await write(store, story.started, story.confirm())
+        for position in range(5):
+            await write(store, story.ok(position))
+        last = story.state.version
+        numbered = list(enumerate(story.events, 1))
+        for after in range(last + 3):
+            got = []
+            for recorded in await store.events(story.run, after, 1000):
+                assert recorded.first + len(recorded.events) - 1 > after, "a step that holds nothing new"
+                got += [(n, e) for n, e in enumerate(recorded.events, recorded.first) if n > after]
+            assert got == numbered[after:]
+
+    async def test_in_pages(self, store: Store) -> None:
+        story = begin(wanted=plan(30))
+        await write(store, story.started)
+        for position in range(30):
+            await write(store, story.ok(position))
+        after, got = 0, []
+        while page := await store.events(story.run, after, 4):
+            assert len(page) <= 4
+            got += [event for recorded in page for event in recorded.events]
+            after = page[-1].first + len(page[-1].events) - 1
+        assert got == story.events
+
+    async def test_of_nobody(self, store: Store) -> None:
+        assert await store.events(424242, 0, 10) == []
+
+
+class TestTail:
+    async def test_the_whole_journal_in_the_order_of_commits(self, store: Store) -> None:
+        one, two = begin(wanted=plan(2)), begin(wanted=plan(2))
+        await write(store, one.started)
+        await write(store, two.started, one.ok(0))
+        await write(store, two.ok(1))
+        assert [r.run for r in await everything(store)] == [one.run, two.run, one.run, two.run]
+
+    async def test_from_a_position_on(self, store: Store) -> None:
+        for _ in range(10):
+            await finished(store)
+        whole = await everything(store)
+        after, got = 0, []
+        while page := await store.tail(after, 3):
+            got += page
+            after = page[-1].position
+        assert got == whole and len(whole) == 20
+
+    async def test_positions_are_never_used_again(self, store: Store) -> None:
+        await finished(store, when=0)
+        last = (await everything(store))[-1].position
+        assert await store.prune(at(100), 10) == 1
+        await finished(store, when=200)
+        assert [r.position > last for r in await everything(store)] == [True, True]
+
+    async def test_no_gaps_while_several_write(self, store_case: StoreCase, stack: AsyncExitStack) -> None:
+        """A reader that follows the tail misses nothing, whoever commits when."""
+        writers = [store_case.store, await store_case.second(stack) or store_case.store]
+        reader = await store_case.second(stack) or store_case.store
+        written = 0
+        total = 120
+
+        async def writing(store: Store) -> None:
+            nonlocal written
+            for _ in range(total // 4):
+                await finished(store)
+                written += 2
+                await asyncio.sleep(0)
+
+        tasks = [asyncio.create_task(writing(store)) for store in writers for _ in range(2)]
+        after, got = 0, []
+        while len(got) < 2 * total:
+            page = await reader.tail(after, 17)
+            got += page
+            after = page[-1].position if page else after
+            for task in tasks:
+                if task.done():
+                    task.result()
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        assert [r.position for r in got] == sorted({r.position for r in got})
+        assert [(r.run, r.first) for r in got] == [(r.run, r.first) for r in await everything(reader)]
+
+
+class TestSeveralWriters:
+    async def test_one_of_two_wins_and_the_other_is_told(self, store_case: StoreCase, stack: AsyncExitStack) -> None:
+        other = await store_case.second(stack)
+        if other is None:
+            pytest.skip("nobody else can reach this database")
+        story = begin(wanted=plan(2))
+        await write(store_case.store, story.started)
+        twin = copy.deepcopy(story)
+        results = await asyncio.gather(
+            write(store_case.store, story.ok(0)), write(other, twin.fail(0)), return_exceptions=True
+        )
+        assert sorted(isinstance(result, StoreError) for result in results) == [False, True]
+        winner = twin if isinstance(results[0], StoreError) else story
+        assert await state_in(other, story.run) == winner.state
+
+    async def test_what_one_writes_the_other_reads(self, store_case: StoreCase, stack: AsyncExitStack) -> None:
+        other = await store_case.second(stack)
+        if other is None:
+            pytest.skip("nobody else can reach this database")
+        story = await finished(store_case.store, "visto")
+        assert await other.locate(["visto"]) == {"visto": story.run}
+
+
+class TestDeadLetters:
+    @pytest.mark.parametrize("body", [b"", b"\x00", b"\xff\x00\xfe", "é".encode(), b"x" * 1_048_577])
+    async def test_the_bytes_are_kept_as_they_were(self, store: Store, body: bytes) -> None:
+        await store.append(batch(when=3, dead=[letter(body, correlation_id="c", headers={"h": "ç"})]))
+        (one,) = await store.dead_letters()
+        assert (one.body, one.correlation_id, one.headers, one.at) == (body, "c", {"h": "ç"}, at(3))
+        assert (one.queue, one.reason, one.detail) == ("q", "not_json", "detalhe")
+        assert await store.dead_letter(one.id) == one
+
+    async def test_pages_and_filters(self, store: Store) -> None:
+        dead = [letter(b"%d" % n, "abc"[n % 3], "xy"[n % 2]) for n in range(30)]
+        await store.append(batch(dead=dead))
+        whole = await store.dead_letters(limit=100)
+        assert [int(one.body) for one in whole] == list(reversed(range(30)))
+        pages, before = [], None
+        while page := await store.dead_letters(before=before, limit=7):
+            pages += page
+            before = page[-1].id
+        assert pages == whole
+        assert len(await store.dead_letters(queue="a")) == 10
+        assert len(await store.dead_letters(reason="y")) == 15
+        assert len(await store.dead_letters(queue="a", reason="y")) == 5
+        assert await store.dead_letters(queue="z") == []
+
+    async def test_groups(self, store: Store) -> None:
+        await store.append(batch(dead=[letter(queue="b"), letter(queue="a"), letter(queue="a"), letter(reason="nul")]))
+        assert await store.dead_letter_groups() == [("a", "not_json", 2), ("b", "not_json", 1), ("q", "nul", 1)]
+
+    async def test_removing_counts_what_became_of_them(self, store: Store) -> None:
+        dead = [letter(), letter(), letter(queue="r")]
+        await store.append(batch(dead=dead, counts={("q", "quarantined"): 2, ("r", "quarantined"): 1}))
+        ids = [one.id for one in await store.dead_letters()]
+        assert await store.remove_dead_letters([*ids[:2], 999_999], "discarded") == 2
+        assert await store.remove_dead_letters(ids[:2], "discarded") == 0
+        assert await store.remove_dead_letters(ids[2:], "requeued") == 1
+        counts = await store.counts()
+        assert sum(n for (_, verdict), n in counts.items() if verdict in ("discarded", "requeued")) == 3
+        assert sum(n for (_, verdict), n in counts.items() if verdict == "quarantined") == 3
+        assert await store.dead_letters() == []
+
+    async def test_ids_are_never_used_again(self, store: Store) -> None:
+        await store.append(batch(dead=[letter()]))
+        (one,) = await store.dead_letters()
+        await store.remove_dead_letters([one.id], "discarded")
+        await store.append(batch(dead=[letter()]))
+        assert (await store.dead_letters())[0].id > one.id
+
+
+class TestPrune:
+    async def test_it_forgets_what_ended_before_and_all_of_it(self, store: Store) -> None:
+        old, new = await finished(store, "velha", when=0), await finished(store, "nova", when=100)
+        assert await store.prune(at(50), 10) == 1
+        assert await store.locate(["velha", "nova"]) == {"nova": new.run}
+        assert await store.load([old.run]) == {} and await store.result(old.run) is None
+        assert await store.find(Query(destino="escavador_fonte0")) == await store.find(Query())
+        assert {one.run for one in await everything(store)} == {new.run}
+
+    async def test_it_keeps_what_is_open_owes_or_waits(self, store: Store) -> None:
+        running, owing, waiting = begin("aberta"), begin("deve", plan(1, fila="f")), begin("espera", plan(1, fila="f"))
+        await write(store, running.started, owing.started, owing.ok(0))
+        await write(store, waiting.started, waiting.ok(0), waiting.told(0, 1))
+        assert await store.prune(at(10_000_000), 10) == 0
+        await write(store, owing.told(0, 1, delivered=True))
+        assert await store.prune(at(10_000_000), 10) == 1
+
+    async def test_no_more_than_asked_for_and_the_oldest_first(self, store: Store) -> None:
+        for n in range(10):
+            await finished(store, f"n{n}", when=n)
+        assert await store.prune(at(8), 3) == 3
+        assert await store.locate([f"n{n}" for n in range(10)]) == await store.locate([f"n{n}" for n in range(3, 10)])
+        assert await store.prune(at(8), 100) == 5
+        assert await store.prune(at(8), 100) == 0
+
+    async def test_a_key_lives_as_long_as_its_orchestration(self, store: Store) -> None:
+        old, running = begin("velha"), begin("aberta")
+        keys = [Key("a", "f", old.run), Key("b", "f", running.run)]
+        await store.append(batch(old.started, old.ok(0), running.started, keys=keys))
+        await store.prune(at(1000), 10)
+        assert set(await store.keys(["a", "b"])) == {"b"}
+
+    async def test_the_id_is_free_again(self, store: Store) -> None:
+        await finished(store, "de-novo", when=0)
+        await store.prune(at(1), 10)
+        await finished(store, "de-novo", when=2)
+        assert await store.summary("de-novo")
+
+    async def test_counters_and_dead_letters_stay(self, store: Store) -> None:
+        await store.append(batch(dead=[letter()], counts={("q", "quarantined"): 1}))
+        await store.prune(at(1000), 10)
+        assert await store.counts() and await store.dead_letters()
+
+
+async def test_a_closed_store_says_so(store: Store) -> None:
+    await store.close()
+    for call in (store.live, store.counts, lambda: store.find(Query()), lambda: finished(store)):
+        with pytest.raises(StoreError):
+            await call()
+
+
+async def test_quorum_is_told_apart_by_queue_of_cancelled_tickets_too(store: Store) -> None:
+    story = begin(wanted=plan(3, modo=FanIn.PRIMEIRO))
+    await write(store, story.started, story.ok(0))
+    assert [one.run for one in await store.find(Query(destino="escavador_fonte2"))] == [story.run]

@@ -1,0 +1,106 @@
+"""Stand-ins that tests of the runtime steer: a clock, a store and a broker that fail on request, a direct engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from core.given import T0
+from oraculo.adapters.brokers.memory import MemoryBroker
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.errors import BrokerUnavailableError, BusyError, StoreUnavailableError
+from oraculo.ports.broker import Outgoing, Settlement
+from oraculo.ports.notifier import Notice, Outcome, Receipt
+from oraculo.ports.store import Batch, Store
+from oraculo.runtime.handle import Handled, Handler
+from oraculo.runtime.ids import RunNumbers
+from oraculo.runtime.work import Group, Work
+from oraculo.runtime.work import Outcome as WorkOutcome
+
+
+class ManualClock:
+    """Stands still until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self._now = T0
+
+    def now(self) -> datetime:
+        return self._now
+
+    def forward(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+
+class FailingStore(SqliteStore):
+    """A real store in memory whose next `failures` appends are refused."""
+
+    def __init__(self) -> None:
+        super().__init__(":memory:", threads=False)
+        self.failures = 0
+        self.batches: list[Batch] = []
+
+    async def append(self, batch: Batch) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise StoreUnavailableError("the disk is full")
+        self.batches.append(batch)
+        await super().append(batch)
+
+
+class FailingBroker(MemoryBroker):
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures = 0
+        self.settle_failures = 0
+        self.refused = asyncio.Event()  # a message was refused
+
+    async def publish(self, messages: Sequence[Outgoing]) -> None:
+        if self.failures:
+            self.failures -= 1
+            self.refused.set()
+            raise BrokerUnavailableError("the broker is away")
+        await super().publish(messages)
+
+    async def settle(self, settlements: Sequence[Settlement]) -> None:
+        if self.settle_failures:
+            self.settle_failures -= 1
+            raise BrokerUnavailableError("the broker is away")
+        await super().settle(settlements)
+
+
+class RecordingNotifier:
+    """Answers with the receipts it was given, in order, then with success."""
+
+    def __init__(self, *receipts: Receipt) -> None:
+        self.receipts = list(receipts)
+        self.notices: list[Notice] = []
+
+    async def notify(self, notice: Notice) -> Receipt:
+        self.notices.append(notice)
+        return self.receipts.pop(0) if self.receipts else Receipt(Outcome.DELIVERED, "200")
+
+
+class DirectEngine:
+    """The part of an engine that takes work: handled at once, by one transaction per call."""
+
+    def __init__(self, store: Store, clock: ManualClock) -> None:
+        self.store = store
+        self.clock = clock
+        self.numbers = RunNumbers()
+        self.handler = Handler(store, clock)
+        self.busy = False
+        self.handled: list[Handled] = []
+
+    def admit(self, count: int = 1) -> None:
+        if self.busy:
+            raise BusyError("full")
+
+    async def submit(self, works: list[Work]) -> list[WorkOutcome]:
+        group = Group(len(works), asyncio.get_running_loop().create_future())
+        for index, work in enumerate(works):
+            work.group, work.index = group, index
+        with contextlib.suppress(StoreUnavailableError):  # the group has it
+            self.handled.append(await self.handler.handle(works))
+        return await group.future

@@ -1,0 +1,80 @@
+"""`oraculo prove`, as a user sees it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from oraculo.simulation import prove
+from oraculo.simulation.mutants import patched
+from oraculo.simulation.mutants_core import gate_counts_twice
+from oraculo.simulation.prove import Worlds
+
+app = typer.Typer()
+app.command()(prove.command)
+
+
+def test_the_report() -> None:
+    done = CliRunner().invoke(app, ["--seeds", "5", "--jobs", "1"])
+    assert done.exit_code == 0, done.output
+    for words in ("20", "worlds", "virtual hours", "crashes", "worlds with a violation", "oraculo", "sqlite", "trace"):
+        assert words in done.output
+
+
+def test_json_is_the_same_on_every_run() -> None:
+    reports = [json.loads(CliRunner().invoke(app, ["--seeds", "4", "--json", "--jobs", "1"]).stdout) for _ in range(2)]
+    assert reports[0]["trace"] == reports[1]["trace"]
+    assert reports[0]["tally"] == reports[1]["tally"]
+    assert reports[0]["worlds"] == 16
+    assert reports[0]["violations"] == []
+    assert set(reports[0]["versions"]) == {"oraculo", "python", "sqlite", "platform"}
+
+
+def test_a_violation_is_told_with_the_command_that_replays_it() -> None:
+    with gate_counts_twice():
+        done = CliRunner().invoke(app, ["--seeds", "10", "--worlds", "core", "--jobs", "1", "--json"])
+        assert done.exit_code == 1
+        first = json.loads(done.stdout)["violations"][0]
+        assert first["replay"].startswith(f"oraculo prove --seed {first['seed']} --")
+        again = CliRunner().invoke(app, first["replay"].split()[2:])
+        assert again.exit_code == 1
+        assert "VIOLATION gates count right" in again.output
+        shown = CliRunner().invoke(app, ["--seeds", "10", "--worlds", "core", "--jobs", "1"])
+        assert first["replay"] in shown.output
+
+
+def test_replay_shows_everything() -> None:
+    done = CliRunner().invoke(app, ["--seed", "3", "--unmasked", "--worlds", "engine"])
+    assert done.exit_code == 0
+    for words in ("== unmasked 3", "dials", "commit", "publish", "no violation", "trace"):
+        assert words in done.output
+    as_json = CliRunner().invoke(app, ["--seed", "3", "--unmasked", "--worlds", "engine", "--json"])
+    assert json.loads(as_json.stdout)["trace"] in done.output
+
+
+def test_mutants_are_shown() -> None:
+    from oraculo.simulation import mutants
+
+    some = mutants.zoo()[:2]
+    with patched((mutants, "zoo", lambda: some)):
+        done = CliRunner().invoke(app, ["--mutants"])
+        assert done.exit_code == 0
+        assert some[0].name in done.output
+        assert json.loads(CliRunner().invoke(app, ["--mutants", "--json"]).stdout)["survivors"] == []
+
+
+@pytest.mark.parametrize(
+    ("masked", "worlds", "kinds"),
+    [
+        (None, Worlds.ALL, ["core-masked", "core-unmasked", "masked", "unmasked"]),
+        (True, Worlds.ALL, ["core-masked", "masked"]),
+        (False, Worlds.ALL, ["core-unmasked", "unmasked"]),
+        (None, Worlds.CORE, ["core-masked", "core-unmasked"]),
+        (False, Worlds.ENGINE, ["unmasked"]),
+    ],
+)
+def test_which_worlds(masked: bool | None, worlds: Worlds, kinds: list[str]) -> None:
+    assert prove.chosen(masked, worlds) == kinds
