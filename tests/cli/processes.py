@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 # What the test servers and workers do. Files named by a parameter are how work and test wait for each other.
@@ -177,6 +179,26 @@ class Server(Process):
         return document
 
 
+FORKS = get_context("forkserver")
+FORKS.set_forkserver_preload(["oraculo.cli.main", "oraculo.client", "oraculo.wire.requests"])
+
+
+def _command(arguments: Sequence[str], cwd: str, env: dict[str, str], files: str) -> None:
+    """What the console script does, with these files for standard input, output and error."""
+    for number, (name, flags) in enumerate(
+        (("in", os.O_RDONLY), ("out", os.O_CREAT | os.O_WRONLY), ("err", os.O_CREAT | os.O_WRONLY))
+    ):
+        os.dup2(os.open(f"{files}/{name}", flags, 0o600), number)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(cwd)
+    sys.argv = ["oraculo", *arguments]
+    from oraculo.cli.main import run
+
+    run()
+
+
 class Cli:
     """Runs commands to their end, against one server."""
 
@@ -184,6 +206,19 @@ class Cli:
         self.folder, self.url = folder, url
 
     def __call__(self, *arguments: str, input: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        """A process of its own, forked from one that has everything imported already: ten times as fast as `fresh`."""
+        folder = Path(mkdtemp(dir=self.folder.parent))
+        (folder / "in").write_text(input)
+        known = environment(self.folder, **{"ORACULO_URL": self.url, **env})
+        process = FORKS.Process(target=_command, args=(arguments, str(self.folder), known, str(folder)))
+        process.start()
+        process.join(60)
+        assert process.exitcode is not None, "it did not end"
+        code, out, err = process.exitcode, (folder / "out").read_text(), (folder / "err").read_text()
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    def fresh(self, *arguments: str, input: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        """The same with an interpreter of its own."""
         return subprocess.run(
             [sys.executable, "-m", "oraculo", *arguments],
             cwd=self.folder,

@@ -58,7 +58,7 @@ def test_examples_are_real(name: str) -> None:
 
 
 def test_version(alone: Cli) -> None:
-    assert alone("version").stdout == f"oraculo {__version__}\n"
+    assert alone.fresh("version").stdout == f"oraculo {__version__}\n"
     assert alone("--version").stdout == f"oraculo {__version__}\n"
     assert alone.json("version") == {"version": __version__}
 
@@ -70,9 +70,9 @@ def test_no_command_shows_the_commands(alone: Cli) -> None:
 
 
 def test_it_speaks_portuguese_when_asked(alone: Cli) -> None:
-    assert "Lista as orquestrações" in alone("--help", LANG="pt_BR.UTF-8").stdout
-    assert "está no ar?" in alone("ls", LC_ALL="pt_BR.UTF-8").stderr
-    assert "Exemplo" in alone("ls", "--help", LANG="pt_BR.UTF-8").stdout
+    assert "Lista as orquestrações" in alone.fresh("--help", LANG="pt_BR.UTF-8").stdout
+    assert "está no ar?" in alone.fresh("ls", LC_ALL="pt_BR.UTF-8").stderr
+    assert "Exemplo" in alone.fresh("ls", "--help", LANG="pt_BR.UTF-8").stdout
 
 
 def test_every_text_has_both_languages_and_the_same_places() -> None:
@@ -202,5 +202,5 @@ def test_avro_comes_later(alone: Cli) -> None:
 
 
 def test_completion_is_there(alone: Cli) -> None:
-    done = alone(_ORACULO_COMPLETE="complete_bash", COMP_WORDS="oraculo re", COMP_CWORD="1")
+    done = alone.fresh(_ORACULO_COMPLETE="complete_bash", COMP_WORDS="oraculo re", COMP_CWORD="1")
     assert "replay" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import apsw
@@ -16,12 +17,16 @@ FAILS_ONCE = {
 }
 
 
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
+pytestmark = pytest.mark.xdist_group("cli-replay")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One orchestration with a retry in a store that no server has open any more."""
-    server = Server(tmp_path, "--worker", "trabalho:worker")
+    folder = tmp_path_factory.mktemp("stored")
+    server = Server(folder, "--worker", "trabalho:worker")
     server.start()
-    cli = Cli(tmp_path, server.url)
+    cli = Cli(folder, server.url)
     try:
         assert cli.submit(FAILS_ONCE, "--wait", "20")["status"] == "concluida"
         events = cli.json("watch", "r1")
@@ -30,7 +35,15 @@ def cli(tmp_path: Path) -> Cli:
         assert all(step["confere"] is None for step in told)
     finally:
         server.kill()
-    return cli
+    return folder
+
+
+@pytest.fixture
+def cli(stored: Path, tmp_path: Path) -> Cli:
+    """A copy of that store."""
+    for file in stored.glob("oraculo.db*"):
+        shutil.copy(file, tmp_path)
+    return Cli(tmp_path)
 
 
 def test_replay_gives_the_same_and_says_so(cli: Cli) -> None:

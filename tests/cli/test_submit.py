@@ -14,6 +14,8 @@ GOOD = {"coletas": [{"fonte": "eco", "parametros": {"a": 1}}], "execucoes": [{"e
 BAD = {"coletas": [{"fonte": "falha", "max_tentativas": 1}]}
 PARTLY = {"coletas": [*GOOD["coletas"], *BAD["coletas"]]}
 
+pytestmark = pytest.mark.xdist_group("cli-submit")
+
 
 def test_prints_the_id_and_nothing_else(cli: Cli) -> None:
     done = cli("submit", "-", input=json.dumps({**GOOD, "correlation_id": "meu pedido/1"}))

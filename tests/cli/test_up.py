@@ -117,7 +117,7 @@ def test_port_in_use_is_one_line_and_exit_1(alone: Cli) -> None:
         (["--worker", "nada:worker"], {}, "no module 'nada'"),
         (["--worker", "json:worker"], {}, "not a Worker"),
         (["--worker", "oraculo.worker:Worker"], {}, "not a Worker"),
-        (["--port", "70000"], {}, "70000"),
+        (["--port", "70000"], {}, "65535"),
     ],
 )
 def test_refuses_to_start_with_a_clear_word(alone: Cli, arguments: list[str], env: dict[str, str], says: str) -> None:
@@ -125,6 +125,13 @@ def test_refuses_to_start_with_a_clear_word(alone: Cli, arguments: list[str], en
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr and done.stdout == ""
+
+
+def test_a_database_that_another_one_uses_is_exit_5(start: Callable[..., Server]) -> None:
+    one = start()
+    done = Cli(one.folder)("up", "--port", "0")
+    assert done.returncode == 5
+    assert "another Oráculo" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_database_that_cannot_be_opened_is_exit_5(alone: Cli) -> None:

@@ -14,6 +14,8 @@ from cli.processes import Server
 from oraculo import AsyncClient, Client
 from oraculo.errors import ApiError, ServerUnreachableError, SettingsError
 
+pytestmark = pytest.mark.xdist_group("client")
+
 GOOD = {"coletas": [{"fonte": "eco", "parametros": {"a": [1, "ã"]}}], "execucoes": [{"executador": "soma"}]}
 
 

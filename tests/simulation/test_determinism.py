@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
 from oraculo.simulation.run import KINDS, run_many, run_world
 
-SEEDS = range(300, 312)
+SEEDS = range(300, 307)
 PROGRAM = (
     "from oraculo.simulation.run import KINDS, run_world\n"
     f"print([run_world(kind, seed).trace for kind in KINDS for seed in range({SEEDS.start}, {SEEDS.stop})])"
 )
+
+
+@cache
+def first_traces() -> list[str]:
+    return traces()
 
 
 def traces() -> list[str]:
@@ -22,14 +28,14 @@ def traces() -> list[str]:
 
 
 def test_same_seed_same_trace() -> None:
-    assert traces() == traces()
+    assert traces() == first_traces()
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "4242"])
 def test_same_trace_in_another_process(hash_seed: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(traces())
+    assert done.stdout.strip() == str(first_traces())
 
 
 def test_keeping_the_lines_changes_nothing() -> None:

@@ -20,6 +20,7 @@ ONCE_FAILED = [
     ("unmasked", 818, "an answer over HTTP in flight at the last check"),
     ("unmasked", 1305, "a cancel in the same transaction as its start"),
     ("unmasked", 214, "a reader that looked just before the commit"),
+    ("masked", 100061, "a process that was being stopped when the faults ended"),
     ("core-masked", 3, "todas_ok in stages let one success pass"),
     ("core-unmasked", 142, "a jump beyond the deadlines of an unmasked world"),
 ]

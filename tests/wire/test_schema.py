@@ -19,7 +19,7 @@ from wire.test_mensagem import GOLDEN, IDS, NOT_TIMES, TIMES, VALID
 
 SCHEMA = json.loads(files("oraculo.wire").joinpath("schemas", "mensagem_schema.json").read_bytes())
 VALIDATOR = Draft202012Validator(SCHEMA)
-many = settings(deadline=None, derandomize=True, max_examples=400)
+many = settings(deadline=None, derandomize=True, max_examples=300)
 
 
 def by_schema(value: Any) -> bool:

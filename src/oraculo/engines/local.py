@@ -190,8 +190,10 @@ class LocalEngine:
                 await self._store_failed(error, pause)
                 pause = min(pause * 2, STORE_RETRY_MOST)
                 continue
+            if handled.batch:
+                pause = STORE_RETRY_FIRST  # it can be written, not only read
             if self.store_failing_since is not None:
-                self.store_failing_since, pause = None, STORE_RETRY_FIRST
+                self.store_failing_since = None
                 log.info("the store works again")
             self._after(handled)
 

@@ -187,4 +187,5 @@ class Process:
         return engine is not None and not engine.performer.waiting and not engine.open
 
     def now(self) -> datetime | None:
-        return self.engine.clock.now() if self.engine is not None else None
+        up = self.life is not None and self.life.alive and self.engine is not None
+        return self.engine.clock.now() if up and self.engine is not None else None

@@ -59,6 +59,7 @@ class World:
             trouble = self._go(self._trouble())
             await self._until(scene.dials.horizon, lambda: False)
             trouble.cancel()
+            await asyncio.gather(trouble, return_exceptions=True)
             self._heal()
             await self._end()
             if not self.trace.violations:
