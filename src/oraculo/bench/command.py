@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from enum import StrEnum
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -58,11 +59,7 @@ def command(
 
 
 def _workload(name: str, http: bool) -> Any:
-    if http:
-        from oraculo.bench import over_http as module
-    else:
-        module = workloads
-    found = getattr(module, name.lower(), None)
+    found = getattr(import_module("oraculo.bench.over_http") if http else workloads, name.lower(), None)
     if found is None:
         raise typer.BadParameter(f"{name} has no form over HTTP; W1 and SEQ have")
     return found

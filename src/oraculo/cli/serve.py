@@ -105,6 +105,7 @@ async def serve(
 
     from oraculo.api.app import create_app
     from oraculo.bootstrap import Oraculo
+    from oraculo.runtime.tuning import tune
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -136,6 +137,7 @@ async def serve(
 
     with signals(stop):
         async with oraculo:
+            tune()
             await server.serve([listener])
 
 

@@ -28,10 +28,11 @@ def ticket_id(run: int, position: int) -> str:
 
 def parse_ticket_id(text: str) -> tuple[int, int] | None:
     """(run, position), or None when it is not an id that we made."""
-    if len(text) != 36:
+    digits = text.replace("-", "")
+    if len(text) != 36 or len(digits) != 32 or not digits.isascii() or not digits.isalnum():
         return None
     try:
-        number = int(text.replace("-", ""), 16)
+        number = int(digits, 16)
     except ValueError:
         return None
     low = number & ((1 << 62) - 1)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Self
 
 import structlog
 
-from oraculo.core.commands import Cancel, Wake
+from oraculo.core.commands import Cancel, ConfirmDispatch, Wake
 from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
 from oraculo.errors import BusyError, OraculoError, StoreError, UnknownIdError
@@ -39,6 +40,7 @@ BATCH = 1024  # pieces of work in one transaction
 QUEUE_LIMIT = 20_000  # pieces of work waiting; beyond it those who hand in wait
 RECOVER_CHUNK = 500
 STORE_RETRY_FIRST, STORE_RETRY_MOST = 0.1, 2.0
+BROKEN_AGAIN = timedelta(seconds=30)  # before an orchestration whose step failed is tried again
 LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 
 
@@ -74,7 +76,8 @@ class LocalEngine:
         self._room = asyncio.Event()
         self._room.set()
         self._rearmed = asyncio.Event()
-        self._intakes = [Intake(broker, names.RESULTS, result_work, self.submit)]
+        self._intakes: list[Intake] = []
+        self.listen(names.RESULTS, result_work)
         self._takers: list[asyncio.Task[None]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._idle = asyncio.Event()
@@ -84,7 +87,7 @@ class LocalEngine:
 
     def listen(self, queue: str, translate: Translate) -> None:
         """Take messages from one more queue. Before `start`."""
-        self._intakes.append(Intake(self.broker, queue, translate, self.submit))
+        self._intakes.append(Intake(self.broker, queue, translate, partial(self.submit, piecewise=True)))
 
     async def start(self) -> Self:
         """Recovered and running when it returns."""
@@ -131,14 +134,15 @@ class LocalEngine:
 
     # -- the way in --------------------------------------------------------------------------------------------------
 
-    async def submit(self, works: list[Work]) -> list[Outcome]:
-        """Returns once all of it is durable. On StoreUnavailableError or BusyError none of it counts as accepted."""
+    async def submit(self, works: list[Work], *, piecewise: bool = False) -> list[Outcome]:
+        """Returns once all of it is durable. On StoreUnavailableError or BusyError none of it counts as accepted. With
+        `piecewise`, single pieces may come back as Fate.RETRY."""
         if not works:
             return []
         if len(self._queue) > QUEUE_LIMIT:
             self._room.clear()
             await self._room.wait()
-        group = Group(len(works), asyncio.get_running_loop().create_future())
+        group = Group(len(works), asyncio.get_running_loop().create_future(), piecewise)
         for index, work in enumerate(works):
             work.group, work.index = group, index
         self._enqueue(works)
@@ -160,7 +164,12 @@ class LocalEngine:
         run = self.handler.cache.run_of(correlation_id)
         if run is None:
             run = (await self.store.locate([correlation_id])).get(correlation_id)
-        return None if run is None else await self.handler.state(run)
+        if run is None:
+            return None
+        confirmed = self.performer.confirmed(run)
+        if confirmed:  # who looks sees what the broker has confirmed, also when nobody has recorded it yet
+            await self.submit([Work(ConfirmDispatch(confirmed), run=run)])
+        return await self.handler.state(run)
 
     def _enqueue(self, works: Sequence[Work]) -> None:
         self._queue.extend(works)
@@ -181,12 +190,13 @@ class LocalEngine:
             if not self._room.is_set() and len(queue) < QUEUE_LIMIT:
                 self._room.set()
             try:
-                if self.store_failing_since is not None:
-                    await self._recover()
+                if self.handler.doubtful:
+                    await self._settle_doubts()
                 handled = await self.handler.handle(works)
             except StoreError as error:
                 for work in works:
                     work.fail(error)
+                self._keep_own(works)
                 await self._store_failed(error, pause)
                 pause = min(pause * 2, STORE_RETRY_MOST)
                 continue
@@ -197,13 +207,34 @@ class LocalEngine:
                 log.info("the store works again")
             self._after(handled)
 
+    def _keep_own(self, works: Sequence[Work]) -> None:
+        """Confirmations, outcomes of notices and timers are nobody else's to send again."""
+        self._queue.extendleft(work for work in reversed(works) if work.group is None)
+
     async def _store_failed(self, error: StoreError, pause: float) -> None:
-        """Whatever was told to nobody is still owed or due: the loop recovers before it handles anything else."""
+        """Wait a little and come again. Callers were told; our own work is back at the head of the queue."""
         if self.store_failing_since is None:
             self.store_failing_since = self.clock.now()
             log.error("the store failed", error=str(error))
         await asyncio.sleep(pause)
         self._enqueue([Work()])  # come here again, even if nobody asks for anything
+
+    async def _settle_doubts(self) -> None:
+        """A transaction that failed may have been written all the same: then nobody did what it owes. What was not
+        written owes nothing new, so an outage sends nothing again and again."""
+        doubtful = self.handler.doubtful
+        for run, recorded in (await self.store.load(list(doubtful))).items():
+            state = fold((r.at, r.events) for r in recorded)
+            self.timers.set(run, state.wake_at())
+            if state.version > doubtful[run]:
+                self.performer.take(state, owed_effects(state))
+                self.feed.changed(run)
+                result = await self.store.result(run)
+                if result is not None:
+                    self.feed.ended(run, result)
+        self.open = sum(1 for one in await self.store.live() if one.open)
+        doubtful.clear()
+        self._rearmed.set()
 
     def _after(self, handled: Handled) -> None:
         steps = handled.batch.steps
@@ -216,6 +247,8 @@ class LocalEngine:
                 self.open += 1
             self.timers.set(state.run, state.wake_at())
             self.feed.changed(state.run)
+        for run in handled.broken:
+            self.timers.set(run, handled.batch.at + BROKEN_AGAIN)
         self._rearmed.set()
         for closed in handled.closed:
             self.open -= 1

@@ -33,10 +33,11 @@ BROKEN = "broken"  # another message of the same orchestration made its step fai
 class Handled:
     """What one transaction did: its steps in order, and the orchestrations that ended in it."""
 
-    __slots__ = ("batch", "closed")
+    __slots__ = ("batch", "broken", "closed")
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
+        self.broken: set[int] = set()  # orchestrations that took no part, because a step of theirs failed
         self.closed: list[Closed] = []
 
 
@@ -47,6 +48,8 @@ class Handler:
         self.cache = cache or StateCache()
         self._settled = asyncio.Event()
         self._settled.set()
+        # Orchestrations of a transaction that failed → their version before it. It may have been written all the same.
+        self.doubtful: dict[int, int] = {}
 
     async def handle(self, works: Sequence[Work]) -> Handled:
         """All of it durable, or StoreUnavailableError and nothing changed. Outcomes are told before it returns."""
@@ -59,7 +62,7 @@ class Handler:
         now = self.clock.now()
         handled = Handled(Batch(now))
         outcomes: list[tuple[Work, Outcome]] = []
-        broken: set[int] = set()
+        broken = handled.broken
         for work in works:
             outcomes.append((work, self._one(work, now, handled, keys, broken)))
         if broken:
@@ -196,7 +199,7 @@ class Handler:
         kept = []
         for work, outcome in outcomes:
             if outcome.run in broken and outcome.fate is not Fate.QUARANTINED:
-                work.fail(error)
+                work.refuse(error)
                 if work.queue and outcome.reason != BROKEN:
                     batch.counts[work.queue, outcome.fate.value] -= 1  # it will come again
             else:
@@ -214,6 +217,7 @@ class Handler:
                 await self.store.append(batch)
             except BaseException as error:
                 for done in batch.steps:
+                    self.doubtful.setdefault(done.state.run, done.first - 1)
                     self.cache.drop(done.state.run)
                 for work, _ in outcomes:
                     work.fail(error)

@@ -15,7 +15,7 @@ from oraculo.errors import BrokerError, BusyError, PlanError, StoreError, WireEr
 from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
 from oraculo.ports.store import DeadLetter
 from oraculo.runtime import crash
-from oraculo.runtime.work import Outcome, Work
+from oraculo.runtime.work import Fate, Outcome, Work
 from oraculo.wire import mensagem, payloads
 
 log = structlog.get_logger("oraculo.intake")
@@ -67,16 +67,19 @@ class Intake:
                 await self.take(deliveries)
 
     async def take(self, deliveries: Sequence[Delivery]) -> None:
-        works = [self._translate(delivery.body, self._queue) for delivery in deliveries]
         try:
-            await self._submit(works)
-        except (StoreError, BusyError) as error:
-            log.warning("not durable, given back", queue=self._queue, messages=len(deliveries), error=str(error))
+            outcomes = await self._submit([self._translate(delivery.body, self._queue) for delivery in deliveries])
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
             again = [Settlement(delivery, Settle.RETRY, RETRY_DELAY) for delivery in deliveries]
             await self._settle(again)
+            if not isinstance(error, StoreError | BusyError):
+                raise
+            log.warning("not durable, given back", queue=self._queue, messages=len(deliveries), error=str(error))
             return
         crash.point("before_ack")
-        await self._settle([Settlement(delivery) for delivery in deliveries])
+        await self._settle([_settlement(*pair) for pair in zip(deliveries, outcomes, strict=True)])
         crash.point("after_ack")
 
     async def _settle(self, settlements: Sequence[Settlement]) -> None:
@@ -85,3 +88,7 @@ class Intake:
             await self._broker.settle(settlements)
         except BrokerError as error:
             log.warning("settle failed", queue=self._queue, error=str(error))
+
+
+def _settlement(delivery: Delivery, outcome: Outcome) -> Settlement:
+    return Settlement(delivery, Settle.RETRY, RETRY_DELAY) if outcome.fate is Fate.RETRY else Settlement(delivery)

@@ -3,8 +3,8 @@
 Publishing and notifying happen after the commit and off the path of the next one. A message that no broker confirms is
 tried again with the same message_id until it is confirmed or no longer owed; the journal remembers it meanwhile.
 
-Recording a confirmation is not urgent: it waits a moment, because the answer of a fast worker makes it unnecessary. That
-saves a third of the transactions' rows when workers are quick and costs nothing when they are not.
+Recording a confirmation is not urgent: it waits a moment, because the answer of a fast worker makes it unnecessary.
+That saves a third of the rows when workers are quick and costs nothing when they are not.
 """
 
 from __future__ import annotations
@@ -109,6 +109,10 @@ class Performer:
             confirmed.setdefault(run, []).append((position, attempt))
         if self._recording is None:
             self._recording = asyncio.get_running_loop().call_later(CONFIRM_AFTER, self._record)
+
+    def confirmed(self, run: int) -> list[tuple[int, int]]:
+        """What a broker has confirmed of this orchestration and is not recorded yet."""
+        return list(self._confirmed.get(run, ()))
 
     def _record(self) -> None:
         confirmed, self._confirmed, self._recording = self._confirmed, {}, None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from oraculo.core.commands import Start
+from oraculo.core.plan import Plan
 from oraculo.errors import DuplicateCorrelationError, PlanError, UnknownIdError, WireError
 from oraculo.ports.clock import Clock
 from oraculo.ports.store import Key, Store
@@ -77,15 +78,17 @@ class Reception:
         if request.tipo is not None:
             request = requests.expand(request, self.task_type(request.tipo))
         plan = requests.plan_of(request, self._defaults)
-        if plan.notify.webhook and self._check_webhook is not None:
-            wrong = self._check_webhook(plan.notify.webhook)
-            if wrong:
-                raise PlanError(wrong, "notificar.webhook")
+        self._check_notify(plan)
         if name is None:
             name = new_correlation_id()
         run = self._engine.numbers.next(self._engine.clock.now())
         key = None if idempotency_key is None else Key(idempotency_key, fingerprint, run)
         return Work(Start(run, name, plan, fingerprint), name, fresh=fresh, key=key)
+
+    def _check_notify(self, plan: Plan) -> None:
+        wrong = self._check_webhook(plan.notify.webhook) if plan.notify.webhook and self._check_webhook else None
+        if wrong:
+            raise PlanError(wrong, "notificar.webhook")
 
     def from_message(self, raw: bytes, queue: str) -> Work:
         """A message of `orquestrador_requisicoes` as work; what is not acceptable is work for the quarantine."""
@@ -131,7 +134,7 @@ class Reception:
             raise PlanError("a task type cannot stand for another task type", "tipo")
         if template.correlation_id is not None:
             raise PlanError("a task type has no correlation_id of its own", "correlation_id")
-        requests.plan_of(template, self._defaults)
+        self._check_notify(requests.plan_of(template, self._defaults))
         if tipo in self._fixed:
             raise PlanError(f"the task type {tipo!r} comes from the file ORACULO_TASK_TYPES; change it there", "tipo")
         document = template.model_dump(mode="json", exclude_none=True)

@@ -22,6 +22,7 @@ class Fate(StrEnum):
     QUARANTINED = "quarantined"
     CONFLICT = "conflict"  # Start: the id is taken by another request
     UNKNOWN = "unknown"  # no such orchestration
+    RETRY = "retry"  # nothing was done with it; hand it in again
 
 
 FATE_OF = {
@@ -44,12 +45,14 @@ class Outcome:
 
 
 class Group:
-    """Work handed in together: done when the last piece is durable, or failed as a whole."""
+    """Work handed in together: done when the last piece is durable, or failed as a whole. With `partial`, single pieces
+    can come back (Fate.RETRY) while the others are done."""
 
-    __slots__ = ("future", "left", "outcomes")
+    __slots__ = ("future", "left", "outcomes", "partial")
 
-    def __init__(self, size: int, future: asyncio.Future[list[Outcome]]) -> None:
+    def __init__(self, size: int, future: asyncio.Future[list[Outcome]], partial: bool = False) -> None:
         self.left = size
+        self.partial = partial
         self.outcomes: list[Outcome | None] = [None] * size
         self.future = future
 
@@ -87,6 +90,13 @@ class Work:
     def fail(self, error: BaseException) -> None:
         if self.group is not None:
             self.group.fail(error)
+
+    def refuse(self, error: BaseException) -> None:
+        """This piece alone was not done."""
+        if self.group is not None and self.group.partial:
+            self.group.settle(self.index, Outcome(Fate.RETRY))
+        else:
+            self.fail(error)
 
 
 @dataclass(slots=True)

@@ -120,12 +120,16 @@ def no_resend_on_volatile_broker() -> AbstractContextManager[None]:
 
 
 def no_recovery_after_store_failure() -> AbstractContextManager[None]:
-    """What the engine did before this simulator existed, when the store was away for longer than one pause."""
+    """A transaction that failed and was written all the same: nobody does what it owes."""
 
-    async def failed(self: LocalEngine, _error: StoreError, pause: float) -> None:
-        await asyncio.sleep(pause)
+    async def forget(self: LocalEngine) -> None:
+        self.handler.doubtful.clear()
 
-    return patched((LocalEngine, "_store_failed", failed))
+    return patched((LocalEngine, "_settle_doubts", forget))
+
+
+def own_work_lost_with_the_store() -> AbstractContextManager[None]:
+    return patched((LocalEngine, "_keep_own", lambda _self, _works: None))
 
 
 def notice_gives_up_when_store_is_away() -> AbstractContextManager[None]:
@@ -270,6 +274,7 @@ MUTANTS = [
     Mutant("recovery forgets the timers", recovery_forgets_timers, _BOTH, 150),
     Mutant("no resend on a volatile broker", no_resend_on_volatile_broker, _UNMASKED, 100),
     Mutant("no recovery after a store failure", no_recovery_after_store_failure, _BOTH, 200),
+    Mutant("own work is lost with the store", own_work_lost_with_the_store, _BOTH, 200),
     Mutant("a notice gives up when the store is away", notice_gives_up_when_store_is_away, _BOTH, 900),
     Mutant("stale cache after a failed commit", stale_cache_after_failed_commit, _BOTH, 100),
     Mutant("no version check, stale cache", no_version_check, _BOTH, 100),

@@ -47,8 +47,8 @@ def parse(raw: bytes, *, max_bytes: int = strict_json.MAX_BYTES) -> Mensagem:
 
 
 def parse_order(raw: bytes) -> Mensagem:
-    """Bytes that an orchestrator wrote → message. An order carries what others collected, so it may be larger and deeper
-    than anything that we take from outside; what is in it was checked when it came in."""
+    """Bytes that an orchestrator wrote → message. An order carries what others collected, so it may be larger and
+    deeper than anything that we take from outside; what is in it was checked when it came in."""
     if len(raw) > MAX_ORDER:
         raise WireError("too_large", f"{len(raw)} bytes; at most {MAX_ORDER} are allowed")
     return from_value(strict_json.loads_trusted(raw))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import apsw
@@ -19,7 +19,7 @@ SELECT runs.run, correlation_id, status, tipo, created_at, closed_at, total, ope
 FROM runs"""
 _STEP = "SELECT run, first, at, format, events, position FROM journal"
 # A run gets its number, which holds the time, a little before it is recorded as created.
-_NUMBERED_BEFORE = timedelta(minutes=10)
+_NUMBERED_BEFORE = 600_000_000  # microseconds
 _DEAD = "SELECT id, queue, reason, detail, correlation_id, headers, body, at FROM dead_letters"
 
 
@@ -91,7 +91,7 @@ def find(connection: apsw.Connection, query: Query) -> list[Summary]:
         values.append(query.before_run)
     if query.since is not None:
         where.append(f"{order} >= ?")
-        values.append((to_micros(query.since - _NUMBERED_BEFORE) // 1000) << 20)
+        values.append(min(max(0, to_micros(query.since) - _NUMBERED_BEFORE) // 1000 << 20, 2**63 - 1))
         where.append("created_at >= ?")
         values.append(to_micros(query.since))
     if query.status:
