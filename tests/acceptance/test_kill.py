@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from acceptance.journals import check
 
+from acceptance.journals import check
 from oraculo.runtime.crash import POINTS
 
 KILLS = 30

@@ -297,6 +297,28 @@ async def test_unknown_lease(client: httpx2.AsyncClient, verb: str) -> None:
     assert_problem(await client.post(f"{API}/leases/a%2Fb/{verb}"), 404, "unknown_id")
 
 
+async def test_a_notice_is_taken_and_done_with(client: httpx2.AsyncClient) -> None:
+    worker = CurlWorker(client, "curl-1")
+    await client.post(URL, json={**ONE, "correlation_id": "abc", "notificar": {"fila": "avisos"}})
+    [order] = await worker.lease("escavador_youtube")
+    refused = await client.delete(f"{API}/leases/{order['lease_id']}")
+    assert_problem(refused, 409, "wants_result")
+    await worker.answer(result_of(order["mensagem"], dados=[1]))
+    [notice] = await worker.lease("avisos")
+    assert notice["mensagem"]["correlation_id"] == "abc"
+    assert notice["mensagem"]["status"] == "concluida"
+    assert (await client.delete(f"{API}/leases/{notice['lease_id']}")).status_code == 204
+    assert_problem(await client.delete(f"{API}/leases/{notice['lease_id']}"), 404, "unknown_id")
+
+
+async def test_a_ticket_that_was_leased_shows_as_running(client: httpx2.AsyncClient) -> None:
+    await client.post(URL, json={**ONE, "correlation_id": "abc"})
+    await CurlWorker(client, "curl-1").lease("escavador_youtube")
+    seen = (await client.get(f"{URL}/abc")).json()
+    assert (seen["status"], seen["tickets"][0]["status"]) == ("em_execucao", "em_execucao")
+    assert seen["tickets"][0]["iniciado_em"] is not None
+
+
 # -- who works ---------------------------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,7 @@ KINDS: dict[str, Kind] = {
     "method_not_allowed": Kind(405, "The route does not take this method"),
     "body_too_slow": Kind(408, "The body took too long to arrive"),
     "correlation_id_taken": Kind(409, "The correlation_id belongs to another request"),
+    "wants_result": Kind(409, "The message wants a result"),
     "not_wanted": Kind(410, "Nobody waits for this work any more"),
     "too_large": Kind(413, "The body is too large"),
     "unsupported_media_type": Kind(415, "The body must be application/json"),

@@ -182,6 +182,20 @@ async def extend(request: Request, oraculo: Running, lease_id: LeaseId) -> Respo
     return answered({"lease_id": lease_id, "expira_em": kept.expires_at})
 
 
+@router.delete(
+    "/leases/{lease_id:segment}",
+    status_code=204,
+    summary="Be done with a message that wants no result",
+    description="For what `notificar.fila` published. An order is settled by its result, or given back with `release`.",
+    response_class=Response,
+    responses={204: {"description": "It does not come again"}, **problems.documented(404, 409, 422)},
+)
+async def done(oraculo: Running, lease_id: LeaseId) -> Response:
+    if not await oraculo.engine.gateway.done(lease_id):
+        raise ProblemError("wants_result", "the message is an order: hand in its result, or release it")
+    return Response(status_code=204)
+
+
 @router.post(
     "/leases/{lease_id:segment}/release",
     status_code=204,

@@ -176,6 +176,17 @@ class Gateway:
             raise UnknownIdError("lease", lease_id)
         await self._settle(Settlement(lease.delivery, Settle.RETRY, delay))
 
+    async def done(self, lease_id: str) -> bool:
+        """A message that wants no result (a notice) was used. False when it is an order, which wants one."""
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            raise UnknownIdError("lease", lease_id)
+        if lease.ticket is not None:
+            return False
+        self._pop(lease_id)
+        await self._settle(Settlement(lease.delivery))
+        return True
+
     async def run(self) -> None:
         """Take back what expired, for ever."""
         while True:
