@@ -216,6 +216,16 @@ class TestExtendAndRelease:
         assert await desk.lease() == []
         assert len(await desk.lease(wait=5)) == 1
 
+    async def test_a_notice_wants_no_result_and_is_done_when_it_was_used(self, desk: Desk) -> None:
+        await desk.broker.publish([Outgoing(QUEUE, b'{"status":"concluida"}', "x")])
+        await desk.publish()
+        notice, order = await desk.lease()
+        assert await desk.gateway.done(notice.lease_id) is True
+        assert await desk.gateway.done(order.lease_id) is False
+        assert (len(desk.gateway), desk.broker.depths()[QUEUE]) == (1, (0, 1))
+        with pytest.raises(UnknownIdError):
+            await desk.gateway.done(notice.lease_id)
+
     @pytest.mark.parametrize("how", ["unknown", "released", "answered", "expired"])
     async def test_a_lease_that_is_over_is_unknown(self, desk: Desk, clock: ManualClock, how: str) -> None:
         await desk.publish()

@@ -156,7 +156,7 @@ class TestInvalid:
             ({**ONE, "parametros": {}}, "parametros"),
             ({"coletas": [{"fonte": "a"}] * 50_001}, "coletas"),
         ],
-        ids=str,
+        ids=lambda value: str(value)[:60],
     )
     def test_well_formed_but_no_plan(self, value: Any, where: str) -> None:
         with pytest.raises(PlanError) as error:

@@ -25,7 +25,7 @@ STYLE = """:root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #8884}
 pre{background:#8882;padding:.8rem;overflow:auto;border-radius:.3rem}code{font-family:ui-monospace,monospace}
-td{overflow-wrap:anywhere}h3{margin-top:2.2rem}.verb{font-weight:700}
+td{overflow-wrap:break-word}td code{white-space:nowrap}td:last-child{overflow-wrap:anywhere}h3{margin-top:2.2rem}.verb{font-weight:700}
 """
 _COMMON = {"400", "401", "403", "421", "500", "503"}
 
@@ -95,17 +95,24 @@ def _row(one: Summary) -> str:
     )
 
 
+def prose(text: str) -> str:
+    """Escaped, with `code` as code."""
+    return "".join(
+        f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(escape(text).split("`"))
+    )
+
+
 @router.get("/docs")
 async def docs(request: Request) -> Response:
     document = openapi.document(request.app)
     base = base_url(request)
     parts = [
         "<h1>Oráculo: API</h1>",
-        f'<p>{escape(document["info"]["description"])}</p><p><a href="/openapi.json">openapi.json</a> · '
+        f'<p>{prose(document["info"]["description"])}</p><p><a href="/openapi.json">openapi.json</a> · '
         '<a href="/problems">problems</a> · <a href="/">Oráculo</a></p>',
     ]
     for tag in document["tags"]:
-        parts.append(f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
+        parts.append(f"<h2>{escape(tag['name'])}</h2><p>{prose(tag['description'])}</p>")
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 if tag["name"] in operation.get("tags", ()):
@@ -115,13 +122,13 @@ async def docs(request: Request) -> Response:
 
 def _operation(base: str, path: str, method: str, operation: dict[str, Any], document: Any) -> Iterator[str]:
     yield f'<h3><span class="verb">{method}</span> <code>{escape(path)}</code></h3>'
-    yield f"<p>{escape(operation['summary'])}. {escape(operation.get('description', ''))}</p>"
+    yield f"<p>{escape(operation['summary'])}. {prose(operation.get('description', ''))}</p>"
     parameters = operation.get("parameters", ())
     if parameters:
         yield "<table><thead><tr><th>parameter</th><th>in</th><th></th></tr></thead><tbody>"
         for one in parameters:
             text = one.get("description") or one.get("schema", {}).get("description", "")
-            yield f"<tr><td><code>{escape(one['name'])}</code></td><td>{one['in']}</td><td>{escape(text)}</td></tr>"
+            yield f"<tr><td><code>{escape(one['name'])}</code></td><td>{one['in']}</td><td>{prose(text)}</td></tr>"
         yield "</tbody></table>"
     address = path
     for one in parameters:

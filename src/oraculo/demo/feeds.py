@@ -46,8 +46,8 @@ POSTS = [
 def atom(channel: str, now: datetime) -> str:
     name, videos = CHANNELS[channel]
     entries = "".join(
-        f"<entry><id>yt:video:demo{number:02d}</id><title>{escape(title)}</title>"
-        f'<link rel="alternate" href="https://www.youtube.com/watch?v=demo{number:02d}"/>'
+        f"<entry><id>yt:video:{channel[7:]}{number:02d}</id><title>{escape(title)}</title>"
+        f'<link rel="alternate" href="https://www.youtube.com/watch?v={channel[7:]}{number:02d}"/>'
         f"<author><name>{escape(name)}</name></author>"
         f"<published>{(now - timedelta(days=days)).isoformat(timespec='seconds')}</published>"
         f'<media:group><media:community><media:statistics views="{views}"/></media:community></media:group></entry>'
