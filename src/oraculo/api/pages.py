@@ -25,7 +25,8 @@ STYLE = """:root{color-scheme:light dark}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #8884}
 pre{background:#8882;padding:.8rem;overflow:auto;border-radius:.3rem}code{font-family:ui-monospace,monospace}
-td{overflow-wrap:break-word}td code{white-space:nowrap}td:last-child{overflow-wrap:anywhere}h3{margin-top:2.2rem}.verb{font-weight:700}
+td{overflow-wrap:break-word}td code{white-space:nowrap}td:last-child{overflow-wrap:anywhere}
+h3{margin-top:2.2rem}.verb{font-weight:700}
 """
 _COMMON = {"400", "401", "403", "421", "500", "503"}
 
