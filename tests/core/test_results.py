@@ -62,9 +62,12 @@ class TestMatch:
         story.do(story.bare(Kind.COLETA, "youtube"))
         assert story.statuses == ["concluida", "concluida"]
 
-    def test_an_unknown_name_is_unknown(self) -> None:
-        story = Story(plan([coleta("youtube")]))
-        idle(story.do(story.bare(Kind.COLETA, "vimeo")), Verdict.UNKNOWN_TICKET)
+    def test_an_unknown_name_is_no_name(self) -> None:
+        story = Story(plan([coleta("youtube"), coleta("blog")]))
+        idle(story.do(story.bare(Kind.COLETA, "vimeo")), Verdict.AMBIGUOUS)
+        story.do(story.bare(Kind.COLETA, "blog"))
+        story.do(story.bare(Kind.COLETA, "vimeo"))
+        assert story.statuses == ["concluida", "concluida"]
 
     def test_without_a_name_by_being_the_only_open_ticket_of_that_kind(self) -> None:
         story = Story(plan([coleta("youtube")], [execucao("relatorio")]))

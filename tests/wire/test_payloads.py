@@ -114,14 +114,17 @@ class TestFailed:
         assert not read({"status": "ok", "erros": [{"definitivo": True}]}).definitivo
 
 
+TICKET = ticket_id(1 << 60, 2)
+
+
 class TestEcho:
     def test_in_the_envelope(self) -> None:
         answer = read({}, ticket_id="t", tentativa=2)
         assert (answer.ticket, answer.attempt) == ("t", 2)
 
     def test_in_the_payload(self) -> None:
-        answer = read({"ticket_id": "t", "tentativa": 2})
-        assert (answer.ticket, answer.attempt) == ("t", 2)
+        answer = read({"ticket_id": TICKET, "tentativa": 2})
+        assert (answer.ticket, answer.attempt) == (TICKET, 2)
 
     def test_the_envelope_wins(self) -> None:
         answer = read({"ticket_id": "p", "tentativa": 9}, ticket_id="e", tentativa=1)
@@ -135,11 +138,15 @@ class TestEcho:
         answer = read({"ticket_id": None, "tentativa": None})
         assert (answer.ticket, answer.attempt, answer.name) == (None, None, None)
 
-    @pytest.mark.parametrize(
-        "payload", [{"ticket_id": 5}, {"tentativa": "1"}, {"tentativa": 0}, {"fonte": 5}, {"fonte": []}]
-    )
-    def test_echoes_that_cannot_be_read(self, payload: dict[str, Any]) -> None:
+    @pytest.mark.parametrize("payload", [{"fonte": 5}, {"fonte": []}])
+    def test_names_that_cannot_be_read(self, payload: dict[str, Any]) -> None:
         assert refused(payload) == "invalid_field"
+
+    @pytest.mark.parametrize("own", [{"ticket_id": 5}, {"ticket_id": "JIRA-12"}, {"tentativa": "um"}, {"tentativa": 0}])
+    def test_a_result_may_have_a_ticket_of_its_own(self, own: dict[str, Any]) -> None:
+        answer = read(own, event="resultado_execucao")
+        assert (answer.ticket, answer.attempt) == (None, None)
+        assert json.loads(answer.dados) == own
 
     def test_the_name_is_that_of_the_kind(self) -> None:
         both = {"fonte": "youtube", "executador": "relatorio"}
@@ -159,7 +166,7 @@ class TestData:
     def test_the_whole_payload_of_an_execution_is_its_result(self, payload: dict[str, Any]) -> None:
         for echoed in ("ticket_id", "tentativa", "executador", "erros"):
             payload.pop(echoed, None)
-        echo = {"ticket_id": "t", "tentativa": 1}
+        echo = {"ticket_id": TICKET, "tentativa": 1}
         assert json.loads(read({**payload, **echo}, event="resultado_execucao").dados) == payload
 
     def test_the_example_of_the_seeds(self) -> None:
@@ -168,6 +175,9 @@ class TestData:
 
     def test_a_collection_without_data_gave_null(self) -> None:
         assert read({"status": "ok"}).dados == b"null"
+
+    def test_what_a_collection_says_instead_of_data_is_kept(self) -> None:
+        assert read({"fonte": "x", "status": "ok", "total": 3}).dados == b'{"total":3}'
 
 
 @pytest.mark.parametrize("event", ["iniciar_coleta", "iniciar_execucao"])

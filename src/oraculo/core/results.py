@@ -32,11 +32,11 @@ def match(state: Orchestration, answer: RecordResult) -> int | Verdict:
             return Verdict.UNKNOWN_TICKET
         return parsed[1]
     kind = answer.kind or Kind.COLETA
-    if answer.name is not None:
+    if answer.name is not None and state.named(kind, answer.name):
         candidates = state.open_named(kind, answer.name)
         if not candidates:
             return _closed_named(state, kind, answer.name)
-    else:
+    else:  # no name, or one that nobody asked for: the only open ticket of that kind, if there is but one
         candidates = _open_of_kind(state, kind)
         if not candidates:
             return _closed_of_kind(state, kind)
@@ -56,7 +56,7 @@ def _open_of_kind(state: Orchestration, kind: Kind) -> list[int]:
 
 def _closed_named(state: Orchestration, kind: Kind, name: str) -> int | Verdict:
     """No open ticket of that name: the only closed one gets it, as a late answer or a duplicate."""
-    closed = (state.by_name or {}).get((kind, name), [])
+    closed = state.named(kind, name)
     if len(closed) == 1:
         return closed[0]
     return Verdict.AMBIGUOUS if closed else Verdict.UNKNOWN_TICKET

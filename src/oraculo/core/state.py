@@ -129,12 +129,15 @@ class Orchestration:
         return self.deadline if first is None or self.deadline < first else first
 
     def open_named(self, kind: Kind, name: str) -> list[int]:
-        """Open tickets of that destination. The index is built once, when first asked for."""
+        return [p for p in self.named(kind, name) if self.tickets[p].phase is not Phase.CLOSED]
+
+    def named(self, kind: Kind, name: str) -> list[int]:
+        """Tickets of that destination. The index is built once, when first asked for."""
         if self.by_name is None:
             self.by_name = {}
             for position, task in enumerate(self.plan.tasks):
                 self.by_name.setdefault((task.kind, task.name), []).append(position)
-        return [p for p in self.by_name.get((kind, name), ()) if self.tickets[p].phase is not Phase.CLOSED]
+        return self.by_name.get((kind, name), [])
 
     @property
     def owes(self) -> int:

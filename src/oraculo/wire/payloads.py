@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from oraculo.core.commands import RecordResult
 from oraculo.core.consolidation import collected
 from oraculo.core.state import Orchestration
-from oraculo.core.ticket_id import ticket_id
+from oraculo.core.ticket_id import parse_ticket_id, ticket_id
 from oraculo.core.vocabulary import Kind, TipoEvento
 from oraculo.errors import WireError
 from oraculo.wire import names, strict_json
 from oraculo.wire.mensagem import Mensagem, check_attempt
 
 _NAME_KEY = {Kind.COLETA: "fonte", Kind.EXECUCAO: "executador"}
-_ECHO = ("ticket_id", "tentativa")
 
 
 def orders(state: Orchestration, tickets: Iterable[tuple[int, int]], now: datetime) -> Iterable[tuple[str, str, bytes]]:
@@ -61,12 +61,9 @@ def answer(message: Mensagem, raw: bytes) -> RecordResult:
         )
     payload = message.payload
     ticket, attempt = message.ticket_id, message.tentativa
-    if ticket is None and payload.get("ticket_id") is not None:
-        ticket = payload["ticket_id"]
-        if not isinstance(ticket, str):
-            raise WireError("invalid_field", "payload.ticket_id is not a string")
-    if attempt is None and payload.get("tentativa") is not None:
-        attempt = check_attempt("payload.tentativa", payload["tentativa"])
+    echoed = _echoes(payload) if "ticket_id" in payload or "tentativa" in payload else {}
+    ticket = ticket or echoed.get("ticket_id")
+    attempt = attempt or echoed.get("tentativa")
     name = payload.get(_NAME_KEY[kind])
     if name is not None and not isinstance(name, str):
         raise WireError("invalid_field", f"payload.{_NAME_KEY[kind]} is not a string")
@@ -75,10 +72,11 @@ def answer(message: Mensagem, raw: bytes) -> RecordResult:
     failed = status == "erro" or (bool(erros) and status != "ok")
     if failed and not erros:
         erros = [{"codigo": "erro", "mensagem": "o worker respondeu erro sem dizer qual", "definitivo": False}]
-    if kind is Kind.COLETA:
-        dados = payload.get("dados")
+    if kind is Kind.COLETA and "dados" in payload:
+        dados = payload["dados"]
     else:
-        dados = {key: value for key, value in payload.items() if key not in _ECHO}
+        kept = {key: value for key, value in payload.items() if key not in echoed} if echoed else payload
+        dados = kept if kind is Kind.EXECUCAO else _without_form(kept)
     return RecordResult(
         ok=not failed,
         dados=strict_json.compact(dados),
@@ -90,6 +88,24 @@ def answer(message: Mensagem, raw: bytes) -> RecordResult:
         name=name,
         digest=zlib.crc32(raw) or 1,
     )
+
+
+def _echoes(payload: dict[str, Any]) -> dict[str, Any]:
+    """What a payload echoes of its order. A result may have a `ticket_id` or a `tentativa` of its own, which are not
+    ours and stay where they are."""
+    found: dict[str, Any] = {}
+    ticket, attempt = payload.get("ticket_id"), payload.get("tentativa")
+    if isinstance(ticket, str) and parse_ticket_id(ticket) is not None:
+        found["ticket_id"] = ticket
+    if attempt is not None:
+        with suppress(WireError):
+            found["tentativa"] = check_attempt("payload.tentativa", attempt)
+    return found
+
+
+def _without_form(payload: dict[str, Any]) -> dict[str, Any] | None:
+    """A collection that has no `dados`: whatever else it says is kept as its data."""
+    return {key: value for key, value in payload.items() if key not in ("fonte", "status", "erros")} or None
 
 
 def _errors(value: Any) -> list[dict[str, object]]:

@@ -63,7 +63,8 @@ CREATE TABLE task_types (
   at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What became of every message ever received, per queue: received = the sum.
+-- What became of every message ever received, per queue: received = applied + duplicate + late + idle + quarantined.
+-- `discarded` and `requeued` count what operators did with quarantined ones.
 CREATE TABLE counters (
   queue   TEXT NOT NULL,
   verdict TEXT NOT NULL,
