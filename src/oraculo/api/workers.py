@@ -26,7 +26,7 @@ MAX_RESULTS = 1000
 MAX_LIST_BYTES = 16 * 1024 * 1024
 SLICE_S = 1.0  # how long a lease that nobody waits for any more may go on
 
-LeaseId = Annotated[str, Path(examples=["3hN0c6cW5m2Yy1l8Zq0aXQbR"])]
+LeaseId = Annotated[str, Path(max_length=64, examples=["3hN0c6cW5m2Yy1l8Zq0aXQbR"])]
 _RESULT = {
     "correlation_id": "abc123",
     "tipo_evento": "resultado_coleta",
