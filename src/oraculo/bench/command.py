@@ -15,6 +15,7 @@ from rich.table import Table
 
 from oraculo import logs
 from oraculo.bench import workloads
+from oraculo.errors import MissingExtraError
 
 
 class Workload(StrEnum):
@@ -35,7 +36,7 @@ def command(
     workload: Annotated[Workload, typer.Option(help="Which workload; all: W1, W2 and SEQ.")] = Workload.ALL,
     n: Annotated[int | None, typer.Option("-n", help="How many orchestrations, or how wide.", min=1)] = None,
     http: Annotated[bool, typer.Option("--http", help="Submit over HTTP to a server in another process.")] = False,
-    loop: Annotated[str, typer.Option(help="asyncio, or uvloop (extra `fast`).")] = "asyncio",
+    loop: Annotated[str, typer.Option(help="uvloop, asyncio, or auto: uvloop when it is installed.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per workload on standard output.")] = False,
 ) -> None:
     """Measure this machine: durable (synchronous=FULL), in one process, with the in-process broker.
@@ -66,10 +67,12 @@ def _workload(name: str, http: bool) -> Any:
 
 
 def _runner(loop: str) -> Any:
-    if loop == "uvloop":
-        import uvloop
-
-        return uvloop.run
+    if loop != "asyncio":
+        try:
+            return import_module("uvloop").run
+        except ImportError:
+            if loop == "uvloop":
+                raise MissingExtraError("--loop uvloop", "fast") from None
     return asyncio.run
 
 

@@ -20,6 +20,9 @@ WORKFLOW_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600,
 FAST_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
+_UNCOUNTED = frozenset((ev.TicketsDispatched, ev.FanInClosed, ev.Woken, ev.CancelRequested, ev.NoticeSent))
+
+
 class Metrics:
     """One registry per process. `saw` is called after each commit; gauges are read when somebody scrapes."""
 
@@ -49,7 +52,7 @@ class Metrics:
         )
         self.generation = Histogram(
             "orchestration_ticket_generation_duration_seconds",
-            "From acceptance to the broker's confirmation of a ticket's first message",
+            "From the release of tickets to the record of the broker's confirmation of their first messages",
             buckets=FAST_BUCKETS,
             registry=r,
         )
@@ -90,7 +93,8 @@ class Metrics:
         tally: Tally[tuple[Any, ...]] = Tally()
         for step in steps:
             for event in step.events:
-                self._count(step, event, tally)
+                if type(event) not in _UNCOUNTED:
+                    self._count(step, event, tally)
         self.steps.inc(sum(len(step.events) for step in steps))
         if steps:
             self.commits.observe(len(steps))
@@ -110,10 +114,10 @@ class Metrics:
                 self._overtaken(state, position, tally)
             case ev.DispatchConfirmed(confirmed):
                 tally[(self.published,)] += len(confirmed)
-                for position, attempt in confirmed:
-                    since = state.tickets[position].dispatched_at
-                    if attempt == 1 and since is not None:
-                        self.generation.observe(max(0.0, (step.at - since).total_seconds()))
+                position, attempt = confirmed[0]
+                since = state.tickets[position].dispatched_at
+                if attempt == 1 and since is not None:
+                    self.generation.observe(max(0.0, (step.at - since).total_seconds()))
             case ev.OrchestrationStarted(plan=plan):
                 tally[(self.started,)] += 1
                 for kind in {task.kind for task in plan.tasks}:

@@ -58,7 +58,7 @@ class Statements:
 
 
 def statements(batch: Batch) -> Statements:
-    journal: list[list[object]] = []
+    journal: list[bytes] = []
     new: list[list[object]] = []
     changed: list[list[object]] = []
     destinos: list[list[object]] = []
@@ -66,7 +66,7 @@ def statements(batch: Batch) -> Statements:
     born: set[int] = set()
     for step in batch.steps:
         state = step.state
-        journal.append([state.run, step.first, to_micros(step.at), records.encode(step.events).decode()])
+        journal.append(b"[%d,%d,%d,%b]" % (state.run, step.first, to_micros(step.at), records.encode(step.events)))
         if state.run not in latest:
             latest[state.run] = (state, step.first - 1)
             if isinstance(step.events[0], OrchestrationStarted):
@@ -85,14 +85,17 @@ def statements(batch: Batch) -> Statements:
         (_NEW_RUNS, new, True),
         (_DESTINOS, destinos, False),
         (_RUNS, changed, True),
-        (_JOURNAL, journal, True),
-        (_RESULTS, [[run, body.decode()] for run, body in batch.results.items()], True),
         (_KEYS, [[key.key, key.fingerprint, key.run, at] for key in batch.keys], True),
         (_COUNTS, [[queue, verdict, count] for (queue, verdict), count in batch.counts.items()], False),
     ]
     rows: list[Statement] = [
         (sql, orjson.dumps(table).decode(), len(table) if exact else None) for sql, table, exact in tables if table
     ]
+    # Documents are JSON already: they are put in as they are, and SQLite, on the other core, takes them apart.
+    results = [b"[%d,%b]" % (run, body) for run, body in batch.results.items()]
+    for sql, documents in ((_JOURNAL, journal), (_RESULTS, results)):
+        if documents:
+            rows.append((sql, f"[{b','.join(documents).decode()}]", len(documents)))
     dead: list[tuple[object, ...]] = [
         (d.queue, d.reason, d.detail, d.correlation_id, orjson.dumps(d.headers).decode(), d.body, at)
         for d in batch.dead
