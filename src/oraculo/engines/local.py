@@ -23,7 +23,7 @@ from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
-from oraculo.ports.store import Store
+from oraculo.ports.store import Batch, Store
 from oraculo.runtime.feed import Feed
 from oraculo.runtime.gateway import Gateway
 from oraculo.runtime.handle import Handled, Handler
@@ -40,6 +40,7 @@ BATCH = 1024  # pieces of work in one transaction
 QUEUE_LIMIT = 20_000  # pieces of work waiting; beyond it those who hand in wait
 RECOVER_CHUNK = 500
 STORE_RETRY_FIRST, STORE_RETRY_MOST = 0.1, 2.0
+OBSERVE_AFTER = 0.001  # seconds
 BROKEN_AGAIN = timedelta(seconds=30)  # before an orchestration whose step failed is tried again
 LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 
@@ -64,18 +65,21 @@ class LocalEngine:
         self.feed = Feed()
         self.handler = Handler(store, clock)
         self.gateway = Gateway(broker, clock, self.handler.state)
-        self.performer = Performer(broker, notifier, clock, self._enqueue, store.result)
+        self.performer = Performer(broker, notifier, clock, self._enqueue, store.result, self.handler.owed_of)
         self.timers = Timers()
         self.open = 0  # orchestrations that have not ended
         self.ready = False
         self.store_failing_since: datetime | None = None
         self._observers = list(observers)
+        self._unseen: list[Batch] = []
+        self._looking: asyncio.TimerHandle | None = None
         self._max_open = max_open
         self._queue: deque[Work] = deque()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._rearmed = asyncio.Event()
+        self._asleep_until: datetime | None = None  # what the timer loop waits for
         self._intakes: list[Intake] = []
         self.listen(names.RESULTS, result_work)
         self._takers: list[asyncio.Task[None]] = []
@@ -117,6 +121,7 @@ class LocalEngine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.performer.close()
+        self.observe()
         for work in self._queue:
             work.fail(BusyError("the orchestrator is stopping"))
         self._queue.clear()
@@ -249,13 +254,31 @@ class LocalEngine:
             self.feed.changed(state.run)
         for run in handled.broken:
             self.timers.set(run, handled.batch.at + BROKEN_AGAIN)
-        self._rearmed.set()
         for closed in handled.closed:
             self.open -= 1
             self.feed.ended(closed.state.run, closed.result)
-        for observer in self._observers:
-            observer.saw(handled.batch, steps)
+            self.performer.ended(closed.state.run)
+        self._rearm()
+        self._unseen.append(handled.batch)
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(OBSERVE_AFTER, self.observe)
         self.handler.release(steps)
+
+    def observe(self) -> None:
+        """Show the observers what was committed since they looked last. They can wait; the next message cannot."""
+        unseen, self._unseen = self._unseen, []
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        for batch in unseen:
+            for observer in self._observers:
+                observer.saw(batch, batch.steps)
+
+    def _rearm(self) -> None:
+        """Wake the timer loop when something is due sooner than it thinks."""
+        upcoming = self.timers.next()
+        if upcoming is not None and (self._asleep_until is None or upcoming < self._asleep_until):
+            self._rearmed.set()
 
     async def _timer_loop(self) -> None:
         while True:
@@ -264,7 +287,7 @@ class LocalEngine:
             due = self.timers.due(now)
             if due:
                 self._enqueue([Work(Wake(), run=run) for run in due])
-            upcoming = self.timers.next()
+            upcoming = self._asleep_until = self.timers.next()
             pause = LOOK_AGAIN if upcoming is None else min(LOOK_AGAIN, (upcoming - now).total_seconds())
             if pause > 0:
                 try:

@@ -8,7 +8,7 @@ anything but the failure.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import structlog
@@ -79,6 +79,11 @@ class Handler:
             recorded = (await self.store.load([run])).get(run)
             state = fold((r.at, r.events) for r in recorded) if recorded else None
         return state
+
+    def owed_of(self, run: int) -> Collection[int] | None:
+        """What is owed by the committed state; None when it is not in memory, or a transaction is under way."""
+        state = self.cache.get(run) if self._settled.is_set() else None
+        return None if state is None else state.owed
 
     # -- load --------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 import structlog
@@ -40,16 +40,24 @@ Lookup = Callable[[int], Awaitable[bytes | None]]
 
 
 class Performer:
-    """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration."""
+    """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration;
+    `owed_of` the tickets whose messages are still owed, or None when that is not known at once."""
 
     def __init__(
-        self, broker: Broker, notifier: Notifier | None, clock: Clock, report: Report, result_of: Lookup
+        self,
+        broker: Broker,
+        notifier: Notifier | None,
+        clock: Clock,
+        report: Report,
+        result_of: Lookup,
+        owed_of: Callable[[int], Collection[int] | None] = lambda _run: None,
     ) -> None:
         self._broker = broker
         self._notifier = notifier
         self._clock = clock
         self._report = report
         self._result_of = result_of
+        self._owed_of = owed_of
         self._owed: deque[Owed] = deque()
         self._arrived = asyncio.Event()
         self._notices: set[asyncio.Task[None]] = set()
@@ -114,9 +122,20 @@ class Performer:
         """What a broker has confirmed of this orchestration and is not recorded yet."""
         return list(self._confirmed.get(run, ()))
 
+    def ended(self, run: int) -> None:
+        """Nobody cares any more what was confirmed of it."""
+        self._confirmed.pop(run, None)
+
     def _record(self) -> None:
         confirmed, self._confirmed, self._recording = self._confirmed, {}, None
-        self._report([Work(ConfirmDispatch(tickets), run=run) for run, tickets in confirmed.items()])
+        works = []
+        for run, tickets in confirmed.items():
+            owed = self._owed_of(run)
+            left = tickets if owed is None else [ticket for ticket in tickets if ticket[0] in owed]
+            if left:
+                works.append(Work(ConfirmDispatch(left), run=run))
+        if works:
+            self._report(works)
 
     # -- notices -----------------------------------------------------------------------------------------------------
 

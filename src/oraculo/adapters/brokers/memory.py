@@ -111,18 +111,18 @@ class MemoryBroker:
         return queue
 
     async def _arrival(self, queue: _Queue, wait: float) -> None:
-        waiter = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
         queue.waiting.append(waiter)
+        timer = loop.call_later(wait, _release, waiter)
         try:
-            async with asyncio.timeout(wait):
-                await waiter
-        except TimeoutError:
-            pass
+            await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and queue.ready:
                 _wake(queue)  # it was our turn, and we go away: the next one's, then
             raise
         finally:
+            timer.cancel()
             if waiter in queue.waiting:
                 queue.waiting.remove(waiter)
 
@@ -140,6 +140,11 @@ class MemoryBroker:
 
         timer = asyncio.get_running_loop().call_later(delay, arrive)
         self._timers.add(timer)
+
+
+def _release(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _wake(queue: _Queue) -> None:

@@ -6,7 +6,7 @@ Names are those of the seeds where they name one. No label ever holds an id.
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -28,6 +28,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._depths: Any = None
+        self._look: Callable[[], None] = lambda: None
         self.registry = r = CollectorRegistry()
         self.started = Counter("orchestration_workflows_started_total", "Orchestrations started", registry=r)
         self.completed = Counter(
@@ -83,6 +84,7 @@ class Metrics:
 
     def watch(self, engine: Any) -> None:
         """Gauges that are read from the engine when somebody asks."""
+        self._look = engine.observe
         self.active.set_function(lambda: engine.open)
         self.unpublished.set_function(lambda: engine.performer.waiting)
         self.leases.set_function(lambda: len(engine.gateway))
@@ -125,9 +127,10 @@ class Metrics:
             case ev.OrchestrationClosed(status):
                 tally[self.completed, status.value] += 1
                 self.duration.labels(status.value).observe(max(0.0, (step.at - state.started_at).total_seconds()))
-            case ev.AttemptFailed(position, _attempt, cause):
+            case ev.AttemptFailed(position, attempt, cause):
                 tally[self.retries, tasks[position].kind.value, cause.value] += 1
-                self._overtaken(state, position, tally)
+                if state.tickets[position].attempt == attempt:
+                    self._overtaken(state, position, tally)
             case ev.TicketFailed(position, _attempt, status):
                 tally[self.tickets, status.value, tasks[position].kind.value] += 1
                 self._overtaken(state, position, tally)
@@ -151,6 +154,7 @@ class Metrics:
             tally[(self.published,)] += 1
 
     def exposition(self) -> bytes:
+        self._look()
         if self._depths is not None:
             for queue, (waiting, _taken) in self._depths().items():
                 self.depth.labels(queue).set(waiting)
