@@ -162,7 +162,7 @@ class Oraculo:
         run = await self.run_of(correlation_id)
         ending = self.engine.feed.ending(run)
         try:
-            body = await self._store.result(run)
+            body = await self._stored(run)
             if body is None and wait > 0:
                 async with asyncio.timeout(wait):
                     body = await ending
@@ -175,12 +175,16 @@ class Oraculo:
     async def ended(self, run: int) -> bytes:
         """The final document, as soon as there is one."""
         ending = self.engine.feed.ending(run)
-        state = self.engine.handler.cache.get(run)
-        body = await self._store.result(run) if state is None or state.closed_at is not None else None
+        body = await self._stored(run)
         if body is not None:
             self.engine.feed.forget(run, ending)
             return body
         return await ending
+
+    async def _stored(self, run: int) -> bytes | None:
+        """The result, if there is one; the store is not asked about what is known to be running."""
+        state = self.engine.handler.cache.get(run)
+        return None if state is not None and state.closed_at is None else await self._store.result(run)
 
     async def show(self, correlation_id: str) -> dict[str, Any]:
         return views.orchestration(await self.state(correlation_id))

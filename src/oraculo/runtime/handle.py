@@ -50,6 +50,7 @@ class Handler:
         self._settled.set()
         # Orchestrations of a transaction that failed → their version before it. It may have been written all the same.
         self.doubtful: dict[int, int] = {}
+        self._visitors: list[int] = []  # orchestrations that were loaded since `release`
 
     async def handle(self, works: Sequence[Work]) -> Handled:
         """All of it durable, or StoreUnavailableError and nothing changed. Outcomes are told before it returns."""
@@ -103,8 +104,9 @@ class Handler:
             runs.update((await self.store.locate(sorted(unknown))).values())
         missing = [run for run in runs if cache.get(run) is None]
         if missing:
-            for recorded in (await self.store.load(missing)).values():
+            for run, recorded in (await self.store.load(missing)).items():
                 cache.put(fold((r.at, r.events) for r in recorded))
+                self._visitors.append(run)
         return keys
 
     # -- step --------------------------------------------------------------------------------------------------------
@@ -236,10 +238,17 @@ class Handler:
     def release(self, steps: Sequence[Step]) -> None:
         """After the effects are on their way: forget what is finished with the world, and stay within bounds."""
         for done in steps:
-            state = done.state
-            if state.closed_at is not None and not state.owes and state.wake_at() is None:
-                self.cache.drop(state.run)
+            self._forget_finished(done.state)
+        for run in self._visitors:  # loaded for a duplicate, a late answer, a question
+            visitor = self.cache.get(run)
+            if visitor is not None:
+                self._forget_finished(visitor)
+        self._visitors.clear()
         self.cache.trim()
+
+    def _forget_finished(self, state: Orchestration) -> None:
+        if state.closed_at is not None and not state.owes and state.wake_at() is None:
+            self.cache.drop(state.run)
 
 
 def _dead(work: Work, reason: str, detail: str) -> DeadLetter:
