@@ -94,8 +94,8 @@ def command(
             say(texts["done"].format(status=result["status"], items=items, ms=result["duracao_ms"]))
             for file in files:
                 say(f"  {file}")
-            _next_steps(say, texts, url, name)
         if stay:
+            _next_steps(say, texts, url, name)
             say(texts["stop"])
             _until_interrupted()
     say(texts["bye"].format(store=folder / "oraculo.db"))
