@@ -117,7 +117,16 @@ def test_a_dead_letter_that_is_wanted_now_goes_through(cli: Cli) -> None:
     spoil(cli, 1)
     cli.submit({"correlation_id": "de ninguém", "coletas": [{"fonte": "outra"}]})
     id = str(cli.json("dlq", "ls")["dead_letters"][0]["id"])
-    told = cli.json("dlq", "requeue", id, code=1)  # another source: still not its ticket
+    told = cli.json("dlq", "requeue", id)  # the only open ticket of its kind
+    assert told["reenviadas"] == 1
+    assert cli.json("dlq", "ls")["dead_letters"] == []
+
+
+def test_a_dead_letter_that_cannot_be_told_apart_stays(cli: Cli) -> None:
+    spoil(cli, 1)
+    cli.submit({"correlation_id": "de ninguém", "coletas": [{"fonte": "outra"}, {"fonte": "mais_uma"}]})
+    id = str(cli.json("dlq", "ls")["dead_letters"][0]["id"])
+    told = cli.json("dlq", "requeue", id, code=1)
     assert told["mantidas"] == 1
     cli.json("dlq", "discard", id, "--yes")
 
