@@ -155,7 +155,9 @@ async def test_result_and_stream_ride_out_a_restart_async(mortal: Callable[..., 
     async with AsyncClient(one.url) as client:
         await client.submit({"correlation_id": "s2", "coletas": [{"fonte": "ninguem"}]})
         waiting = asyncio.create_task(client.result("s2", wait=60))
-        watching = asyncio.create_task(_all(client, "s2"))
+        begun = asyncio.Event()
+        watching = asyncio.create_task(_all(client, "s2", begun))
+        await begun.wait()  # a server that was never reached is another story
         for end in (one.kill, one.stop):
             await asyncio.to_thread(end)
             await asyncio.to_thread(one.start)
@@ -167,5 +169,9 @@ async def test_result_and_stream_ride_out_a_restart_async(mortal: Callable[..., 
         assert [event["seq"] for event in seen] == list(range(1, len(seen) + 1))
 
 
-async def _all(client: AsyncClient, name: str) -> list[dict[str, Any]]:
-    return [event async for event in client.stream(name)]
+async def _all(client: AsyncClient, name: str, begun: asyncio.Event) -> list[dict[str, Any]]:
+    seen = []
+    async for event in client.stream(name):
+        seen.append(event)
+        begun.set()
+    return seen
