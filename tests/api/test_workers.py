@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -347,6 +348,7 @@ async def test_workers_of_this_process(tmp_path: Any) -> None:
         assert (await client.get(f"{URL}/abc/result?wait=10")).json()["coletas"][0]["dados"] == [1]
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
 async def test_as_curl_would_say_it(served: httpx2.AsyncClient) -> None:
     """The very bytes that the documentation prints."""
     process = await asyncio.create_subprocess_exec(

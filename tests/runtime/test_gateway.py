@@ -101,6 +101,17 @@ class TestNotWanted:
         assert await desk.lease() == []
         assert desk.broker.depths()[QUEUE] == (0, 0)
 
+    async def test_a_broker_that_fails_on_it_costs_its_neighbours_nothing(
+        self, broker: FailingBroker, clock: ManualClock
+    ) -> None:
+        desk = Desk(broker, clock, width=3)
+        desk.story.ok(1)
+        for position in range(3):
+            await desk.publish(position)
+        broker.settle_failures = 1  # when the middle one is to be done away with
+        leases = await desk.lease()
+        assert [lease.ticket for lease in leases] == [(ticket_id(RUN, 0), 1), (ticket_id(RUN, 2), 1)]
+
     async def test_the_wait_goes_on_after_work_that_nobody_needs(
         self, broker: FailingBroker, clock: ManualClock
     ) -> None:
