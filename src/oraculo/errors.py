@@ -108,7 +108,22 @@ class BrokerError(OraculoError):
 
 
 class BrokerUnavailableError(BrokerError):
-    """The broker did not confirm; whatever was sent may or may not have arrived."""
+    """The broker did not confirm; whatever was sent may or may not have arrived.
+
+    `unconfirmed` are the messages that this is true of (None: all that were sent; the others are confirmed). `refused`
+    are pairs of a message and the reason why the broker will never take it (too large, a name that it does not allow).
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        unconfirmed: Sequence[Any] | None = None,
+        refused: Sequence[tuple[Any, str]] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.unconfirmed = unconfirmed
+        self.refused = list(refused)
 
 
 class WorkError(OraculoError):

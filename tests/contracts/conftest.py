@@ -7,6 +7,8 @@ that need it skip aloud. A case for a server takes its URL from the environment 
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import itertools
 import secrets
 from collections.abc import AsyncIterator
@@ -40,6 +42,11 @@ class BrokerCase:
 
     async def small(self, stack: AsyncExitStack, capacity: int) -> Broker | None:
         """A broker that refuses more than `capacity` bytes; None when capacity is the server's affair."""
+        return None
+
+    async def another(self, stack: AsyncExitStack, group: str | None = None) -> Broker | None:
+        """The same server seen by another process, in another consumer group when that is given. None when there is no
+        server, or when it knows no groups."""
         return None
 
 
@@ -86,7 +93,16 @@ class SqliteMemoryInlineCase(StoreCase):
         self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False))
 
 
-BROKERS = {"memory": MemoryCase}
+def _server_cases() -> dict[str, type[BrokerCase]]:
+    """One module per server: `case_<name>.py` with a class `Case`."""
+    found = {}
+    for name in ("rabbitmq", "redis", "nats", "kafka"):
+        if importlib.util.find_spec(f"contracts.case_{name}") is not None:
+            found[name] = importlib.import_module(f"contracts.case_{name}").Case
+    return found
+
+
+BROKERS = {"memory": MemoryCase, **_server_cases()}
 STORES = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
 
 

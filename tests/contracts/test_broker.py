@@ -212,14 +212,14 @@ async def test_competing_consumers_get_disjoint_messages_and_all_of_them(broker:
     assert sum(1 for bodies in got if bodies) > 1
 
 
-async def test_depth_counts_what_waits(broker: Broker, queue: str) -> None:
-    if await broker.depth(queue) is None:
+async def test_the_backlog_counts_what_waits(broker: Broker, queue: str) -> None:
+    if (await broker.backlog(queue)).waiting is None:
         pytest.skip("this broker cannot say how many messages wait")
-    assert await broker.depth(queue) == 0
+    assert (await broker.backlog(queue)).waiting == 0
     await publish(broker, queue, b"a", b"b", b"c")
-    assert await broker.depth(queue) == 3
+    assert (await broker.backlog(queue)).waiting == 3
     await ack(broker, await take(broker, queue, 3))
-    assert await broker.depth(queue) == 0
+    assert (await broker.backlog(queue)).waiting == 0
 
 
 async def test_a_full_broker_says_so_takes_nothing_and_recovers(
@@ -231,7 +231,7 @@ async def test_a_full_broker_says_so_takes_nothing_and_recovers(
     await publish(broker, queue, b"x" * 60)
     with pytest.raises(BrokerUnavailableError):
         await publish(broker, queue, b"y" * 30, b"z" * 30)
-    assert await broker.depth(queue) == 1
+    assert (await broker.backlog(queue)).waiting == 1
     taken = await take(broker, queue, 1)
     with pytest.raises(BrokerUnavailableError):
         await publish(broker, queue, b"y" * 60)  # taken is not settled: it may come back

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Delivery, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
 from oraculo.simulation.scene import Scene
 
 
@@ -150,8 +150,14 @@ class Connection:
             if settlement.verdict is Settle.RETRY:
                 self.broker.arrive_in(settlement.delay, delivery.queue, delivery.body, True)
 
-    async def depth(self, queue: str) -> int | None:
-        return len(self.broker.queue(queue).ready)
+    async def backlog(self, queue: str) -> Backlog:
+        return Backlog(len(self.broker.queue(queue).ready))
+
+    def health(self) -> Health:
+        return Health(not self.broker.is_down and not self.is_closed)
+
+    async def reset(self) -> None:
+        self.give_back()
 
     async def durability(self) -> str:
         return "crash-safe"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.errors import BrokerUnavailableError, StoreUnavailableError
-from oraculo.ports.broker import Delivery, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
 from oraculo.ports.notifier import Notice, Outcome, Receipt
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.scene import Scene
@@ -181,8 +181,14 @@ class BrokerDoor:
         await self._broker.settle(settlements)
         await life.reach("after settle")
 
-    async def depth(self, queue: str) -> int | None:
-        return await self._broker.depth(queue)
+    async def backlog(self, queue: str) -> Backlog:
+        return await self._broker.backlog(queue)
+
+    def health(self) -> Health:
+        return self._broker.health()
+
+    async def reset(self) -> None:
+        await self._broker.reset()
 
     async def durability(self) -> str:
         return await self._broker.durability()

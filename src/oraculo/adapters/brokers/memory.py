@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Delivery, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
 
 CAPACITY = 256 * 1024 * 1024
 
@@ -87,8 +87,9 @@ class MemoryBroker:
             self._again(delivery)
         return len(taken)
 
-    async def depth(self, queue: str) -> int | None:
-        return len(self._queue(queue).ready)
+    async def backlog(self, queue: str) -> Backlog:
+        found = self._queues.get(queue)
+        return Backlog(0 if found is None else len(found.ready))
 
     def depths(self) -> dict[str, tuple[int, int]]:
         """Queue → (waiting, taken and not settled)."""
@@ -96,6 +97,12 @@ class MemoryBroker:
 
     async def durability(self) -> str:
         return "best-effort"
+
+    def health(self) -> Health:
+        return Health(True)
+
+    async def reset(self) -> None:
+        """There is no connection that could be silent."""
 
     async def close(self) -> None:
         for timer in self._timers:
