@@ -1,4 +1,4 @@
-"""Real servers for tests, chaos and benchmarks: each on its own port, in its own directory, stopped when it is done with.
+"""Real servers for tests, chaos and benchmarks: each on its own port, in its own directory.
 
     with RabbitMQ(folder) as server:
         print(server.url)
