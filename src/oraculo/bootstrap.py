@@ -14,10 +14,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
+from importlib import import_module
 from typing import Any, Self
 
 import orjson
 
+from oraculo.adapters.brokers.breaker import DWELL
+from oraculo.adapters.brokers.failover import FailoverBroker
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
@@ -26,7 +29,7 @@ from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
-from oraculo.errors import SettingsError, UnknownIdError
+from oraculo.errors import MissingExtraError, SettingsError, UnknownIdError
 from oraculo.logs import EventLog
 from oraculo.ports.broker import Broker
 from oraculo.ports.store import Store
@@ -46,8 +49,34 @@ def store_of(url: str, *, exclusive: bool = False) -> SqliteStore:
     return SqliteStore(path[1:] if path.startswith("/") and len(path) > 1 else ":memory:", exclusive=exclusive)
 
 
-def broker_of(url: str) -> Broker:
-    return MemoryBroker()
+_SERVERS = {  # scheme → extra, module, class; clients are imported when they are asked for
+    "amqp": ("rabbitmq", "rabbitmq", "RabbitMQBroker"),
+    "amqps": ("rabbitmq", "rabbitmq", "RabbitMQBroker"),
+    "redis": ("redis", "redis_streams", "RedisBroker"),
+    "rediss": ("redis", "redis_streams", "RedisBroker"),
+    "nats": ("nats", "nats_jetstream", "NatsBroker"),
+    "kafka": ("kafka", "kafka", "KafkaBroker"),
+}
+
+
+def broker_of(urls: str, dwell: float = DWELL) -> Broker:
+    """`memory://`, the URL of a server, or several with commas between: then with failover, the first one first."""
+    members = [_one_broker(url.strip()) for url in urls.split(",")]
+    if len(members) == 1:
+        return members[0]
+    return FailoverBroker(members, dwell=dwell)
+
+
+def _one_broker(url: str) -> Broker:
+    scheme = url.partition("://")[0].lower()
+    if scheme == "memory":
+        return MemoryBroker()
+    extra, module, name = _SERVERS[scheme]
+    try:
+        found: Broker = getattr(import_module(f"oraculo.adapters.brokers.{module}"), name)(url)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{scheme}://", extra) from error
+    return found
 
 
 def defaults_of(settings: Settings) -> Defaults:
@@ -103,7 +132,7 @@ class Oraculo:
             store = self.store
             if store is None:
                 store = await stack.enter_async_context(store_of(settings.store, exclusive=True))
-            broker = self.broker or broker_of(settings.broker)
+            broker = self.broker or broker_of(settings.broker, settings.broker_dwell_s)
             stack.push_async_callback(broker.close)
             notifier = await stack.enter_async_context(
                 WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)

@@ -112,6 +112,7 @@ class BrokerUnavailableError(BrokerError):
 
     `unconfirmed` are the messages that this is true of (None: all that were sent; the others are confirmed). `refused`
     are pairs of a message and the reason why the broker will never take it (too large, a name that it does not allow).
+    `works` says that the broker itself is fine, and only these messages have to wait: nobody has made their queue yet.
     """
 
     def __init__(
@@ -120,10 +121,12 @@ class BrokerUnavailableError(BrokerError):
         *,
         unconfirmed: Sequence[Any] | None = None,
         refused: Sequence[tuple[Any, str]] = (),
+        works: bool = False,
     ) -> None:
         super().__init__(detail)
         self.unconfirmed = unconfirmed
         self.refused = list(refused)
+        self.works = works
 
 
 class WorkError(OraculoError):

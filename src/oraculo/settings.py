@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from oraculo.errors import SettingsError
 
 STORES = ("sqlite",)
-BROKERS = ("memory",)
+BROKERS = ("memory", "amqp", "amqps", "redis", "rediss", "nats", "kafka")
 ENGINES = ("local",)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
@@ -81,6 +81,17 @@ def _url(*schemes: str) -> Callable[[str, str], str]:
     return read
 
 
+def _brokers(name: str, value: str) -> str:
+    """One URL, or several in order of preference. What lives in this process cannot stand in for a server."""
+    _url(*BROKERS)(name, value)
+    parts = [part.strip() for part in value.split(",")]
+    if len(parts) > 1 and any(part.lower().startswith("memory:") for part in parts):
+        raise SettingsError(name, redact(value), "memory:// alone, or a list of servers")
+    if len(set(parts)) != len(parts):
+        raise SettingsError(name, redact(value), "each broker once")
+    return value
+
+
 def _file(name: str, value: str) -> str:
     if value and not Path(value).is_file():
         raise SettingsError(name, value, "the path of a file that exists")
@@ -93,7 +104,15 @@ def _list(_name: str, value: str) -> tuple[str, ...]:
 
 VARIABLES: dict[str, Variable] = {
     "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", _url(*STORES), "where state is kept"),
-    "broker": Variable("ORACULO_BROKER", "memory://", _url(*BROKERS), "how messages travel"),
+    "broker": Variable(
+        "ORACULO_BROKER", "memory://", _brokers, "how messages travel; several, separated by commas, with failover"
+    ),
+    "broker_dwell_s": Variable(
+        "ORACULO_BROKER_DWELL_S",
+        "30",
+        _number(0, 86400),
+        "how long a broker that failed is left alone at least before messages are published there again",
+    ),
     "engine": Variable("ORACULO_ENGINE", "local", _one_of(*ENGINES), "who drives the core"),
     "host": Variable("ORACULO_HOST", "127.0.0.1", _text, "address to listen on; beyond loopback an API key is needed"),
     "port": Variable("ORACULO_PORT", "8000", _whole(0, 65535), "port to listen on; 0 takes a free one"),
@@ -158,6 +177,7 @@ VARIABLES: dict[str, Variable] = {
 class Settings:
     store: str
     broker: str
+    broker_dwell_s: float
     engine: str
     host: str
     port: int

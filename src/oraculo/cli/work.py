@@ -1,4 +1,7 @@
-"""`oraculo worker`: the functions of a Worker in a process of their own, with orders leased over HTTP."""
+"""`oraculo worker`: the functions of a Worker in a process of their own.
+
+Orders come from the broker of ORACULO_BROKER; with `memory://`, or with `--url`, they are leased over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from oraculo.cli.texts import t
 from oraculo.errors import ApiError, OraculoError, ServerUnreachableError
 
 if TYPE_CHECKING:
+    from oraculo.settings import Settings
     from oraculo.worker import Worker
     from oraculo.worker_http import HttpTransport
 
@@ -36,10 +40,26 @@ def worker(
     found = inputs.worker(target)
     found.concurrency = concurrency or found.concurrency
     found.name = name or found.name
-    run(_work(found, url or chosen.url, chosen.api_key, lease, json))
+    if url is not None or chosen.broker.startswith("memory:"):
+        run(_over_http(found, url or chosen.url, chosen.api_key, lease, json))
+    else:
+        run(_over_broker(found, chosen, json))
 
 
-async def _work(worker: Worker, url: str, api_key: str, lease: float, json: bool) -> None:
+async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
+    from oraculo.bootstrap import broker_of
+    from oraculo.worker import BrokerTransport
+
+    broker = broker_of(chosen.broker, chosen.broker_dwell_s)
+    where = settings.redact(chosen.broker)
+    with signals(worker.stop):
+        if json:
+            emit({"worker": worker.name, "broker": where, "queues": worker.queues})
+        note(t("working", name=worker.name, queues=", ".join(worker.queues), url=where))
+        await worker.run(BrokerTransport(broker, own=True))
+
+
+async def _over_http(worker: Worker, url: str, api_key: str, lease: float, json: bool) -> None:
     from oraculo.worker_http import HttpTransport
 
     transport = HttpTransport(url, api_key, worker.name, lease)

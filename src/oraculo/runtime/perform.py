@@ -1,7 +1,8 @@
 """Deeds: what the world is owed is done here, and its outcome comes back as a command.
 
 Publishing and notifying happen after the commit and off the path of the next one. A message that no broker confirms is
-tried again with the same message_id until it is confirmed or no longer owed; the journal remembers it meanwhile.
+tried again with the same message_id until it is confirmed or no longer owed; the journal remembers it meanwhile. One
+that has to wait holds up no other, and one that no broker will ever take fails its ticket at once, with the reason.
 
 Recording a confirmation is not urgent: it waits a moment, because the answer of a fast worker makes it unnecessary.
 That saves a third of the rows when workers are quick and costs nothing when they are not.
@@ -16,10 +17,11 @@ from datetime import datetime
 
 import structlog
 
-from oraculo.core.commands import ConfirmDispatch, RecordDelivery
+from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.state import NoticePhase, Orchestration
-from oraculo.errors import BrokerError, StoreError
+from oraculo.core.ticket_id import ticket_id
+from oraculo.errors import BrokerError, BrokerUnavailableError, StoreError
 from oraculo.ports.broker import Broker, Outgoing
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
@@ -33,6 +35,8 @@ BATCH = 1000
 NOTICES_AT_ONCE = 32
 RETRY_FIRST, RETRY_MOST = 0.05, 5.0
 CONFIRM_AFTER = 0.1  # seconds
+QUEUE_TRIES = 60
+POSTPONE = 0.5  # seconds that single messages wait which a working broker did not take
 
 Owed = tuple[int, int, int, Outgoing]  # run, position (or -1 - notice), attempt, message
 Report = Callable[[list[Work]], None]
@@ -59,6 +63,9 @@ class Performer:
         self._result_of = result_of
         self._owed_of = owed_of
         self._owed: deque[Owed] = deque()
+        self._postponed: list[Owed] = []
+        self._postponing: asyncio.TimerHandle | None = None
+        self._absent: set[str] = set()  # queues that nobody has made yet
         self._arrived = asyncio.Event()
         self._notices: set[asyncio.Task[None]] = set()
         self._gate = asyncio.Semaphore(NOTICES_AT_ONCE)
@@ -84,7 +91,7 @@ class Performer:
 
     @property
     def waiting(self) -> int:
-        return len(self._owed) + len(self._notices) + len(self._confirmed)
+        return len(self._owed) + len(self._postponed) + len(self._notices) + len(self._confirmed)
 
     async def run(self) -> None:
         """Publish for ever."""
@@ -95,26 +102,103 @@ class Performer:
                 await self._publish([self._owed.popleft() for _ in range(min(BATCH, len(self._owed)))])
 
     async def _publish(self, owed: Sequence[Owed]) -> None:
+        """Returns when all of them are confirmed, refused, no longer owed, or postponed."""
         pause = RETRY_FIRST
         crash.point("before_publish")
-        while True:
+        while owed:
             try:
                 await self._broker.publish([message for _, _, _, message in owed])
+                self._works()
                 break
+            except BrokerUnavailableError as error:
+                owed, left = self._sort(owed, error)
+                if error.works or error.refused:
+                    self._works()
+                if owed:
+                    crash.point("after_publish")
+                    self._confirm(owed)
+                owed = left
+                if left and error.works:
+                    self._postpone(left, str(error))
+                    return
+                failure: BrokerError = error
             except BrokerError as error:
+                failure = error
+            if owed:
                 if self.failing_since is None:
                     self.failing_since = self._clock.now()
-                    log.warning("publish failed", broker=self._broker.scheme, error=str(error), messages=len(owed))
+                    log.warning("publish failed", broker=self._broker.scheme, error=str(failure), messages=len(owed))
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, RETRY_MOST)
+                owed = self._still(owed)
+        if owed:
+            crash.point("after_publish")
+            self._confirm(owed)
+
+    def _works(self) -> None:
         if self.failing_since is not None:
             log.info("publish works again", broker=self._broker.scheme)
             self.failing_since = None
-        crash.point("after_publish")
+
+    def _sort(self, owed: Sequence[Owed], error: BrokerUnavailableError) -> tuple[list[Owed], list[Owed]]:
+        """Those that were confirmed all the same, and those that are to be tried again. Refused ones fail here."""
+        never = {id(message): reason for message, reason in error.refused}
+        again = None if error.unconfirmed is None else {id(message) for message in error.unconfirmed}
+        confirmed: list[Owed] = []
+        left: list[Owed] = []
+        for one in owed:
+            key = id(one[3])
+            if key in never:
+                self._refuse(one, never[key])
+            elif again is None or key in again:
+                left.append(one)
+            else:
+                confirmed.append(one)
+        return confirmed, left
+
+    def _refuse(self, owed: Owed, reason: str) -> None:
+        run, position, attempt, message = owed
+        log.error("the broker will never take this message", queue=message.queue, run=run, reason=reason)
+        problem: list[dict[str, object]] = [
+            {"codigo": "mensagem_recusada", "mensagem": f"{message.queue}: {reason}", "definitivo": True}
+        ]
+        failed = RecordResult(False, b"null", problem, True, ticket_id(run, position), attempt)
+        self._report([Work(failed, run=run)])
+
+    def _still(self, owed: Sequence[Owed]) -> list[Owed]:
+        """Without those whose tickets were closed while the broker was away. A broker that forgets is told again of
+        tickets that are running, too."""
+        if self._broker.volatile:
+            return list(owed)
+        wanted = []
+        for one in owed:
+            positions = self._owed_of(one[0])
+            if positions is None or one[1] in positions:
+                wanted.append(one)
+        return wanted
+
+    def _postpone(self, owed: Sequence[Owed], reason: str) -> None:
+        """The broker works, and these have to wait: nobody has made their queue yet."""
+        queues = {message.queue for _, _, _, message in owed}
+        for queue in queues - self._absent:
+            log.info("messages wait for their queue", queue=queue, reason=reason)
+        self._absent |= queues
+        self._postponed += owed
+        if self._postponing is None:
+            self._postponing = asyncio.get_running_loop().call_later(POSTPONE, self._resume)
+
+    def _resume(self) -> None:
+        postponed, self._postponed, self._postponing = self._postponed, [], None
+        self._owed.extend(self._still(postponed))
+        self._arrived.set()
+
+    def _confirm(self, owed: Sequence[Owed]) -> None:
         self.published += len(owed)
         confirmed = self._confirmed
-        for run, position, attempt, _ in owed:
+        for run, position, attempt, message in owed:
             confirmed.setdefault(run, []).append((position, attempt))
+            if self._absent:
+                self._absent.discard(message.queue)
         if self._recording is None:
             self._recording = asyncio.get_running_loop().call_later(CONFIRM_AFTER, self._record)
 
@@ -190,15 +274,25 @@ class Performer:
                 pause = min(pause * 2, RETRY_MOST)
 
     async def _to_queue(self, message: Outgoing) -> Receipt:
-        try:
-            await self._broker.publish([message])
-        except BrokerError as error:
-            return Receipt(Outcome.RETRY, str(error))
-        return Receipt(Outcome.DELIVERED, f"published to {message.queue}")
+        for _ in range(QUEUE_TRIES):
+            try:
+                await self._broker.publish([message])
+            except BrokerUnavailableError as error:
+                if error.refused:
+                    return Receipt(Outcome.REFUSED, error.refused[0][1])
+                if not error.works:
+                    return Receipt(Outcome.RETRY, str(error))
+                await asyncio.sleep(POSTPONE)  # somebody may be about to make the queue
+                continue
+            except BrokerError as error:
+                return Receipt(Outcome.RETRY, str(error))
+            return Receipt(Outcome.DELIVERED, f"published to {message.queue}")
+        return Receipt(Outcome.RETRY, f"the queue {message.queue} does not exist")
 
     async def close(self) -> None:
-        if self._recording is not None:
-            self._recording.cancel()
+        for timer in (self._recording, self._postponing):
+            if timer is not None:
+                timer.cancel()
         for task in list(self._notices):
             task.cancel()
         await asyncio.gather(*self._notices, return_exceptions=True)
