@@ -18,9 +18,10 @@ from importlib import import_module
 from typing import Any, Self
 
 import orjson
+import structlog
 
 from oraculo.adapters.brokers.breaker import DWELL
-from oraculo.adapters.brokers.failover import FailoverBroker
+from oraculo.adapters.brokers.failover import FailoverBroker, Switch
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
@@ -29,16 +30,18 @@ from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
-from oraculo.errors import MissingExtraError, SettingsError, UnknownIdError
+from oraculo.errors import MissingExtraError, SettingsError, StoreError, UnknownIdError
 from oraculo.logs import EventLog
 from oraculo.ports.broker import Broker
-from oraculo.ports.store import Store
+from oraculo.ports.store import Store, SystemEvent
 from oraculo.runtime import crash
 from oraculo.runtime.reception import Accepted, Reception
 from oraculo.settings import Settings
 from oraculo.wire import names, requests, strict_json, views
 from oraculo.wire.requests import Defaults, Requisicao
 from oraculo.worker import BrokerTransport, Worker
+
+log = structlog.get_logger("oraculo")
 
 EVENTS_AT_ONCE = 500
 
@@ -124,6 +127,7 @@ class Oraculo:
         self.store = store
         self._stack = AsyncExitStack()
         self._worker_tasks: list[asyncio.Task[None]] = []
+        self._records: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         settings, stack = self.settings, self._stack
@@ -145,7 +149,10 @@ class Oraculo:
                 notifier=notifier,
                 observers=[self.metrics, EventLog()],
                 max_open=settings.max_open,
+                supervised=not broker.volatile,
             )
+            if isinstance(broker, FailoverBroker):
+                broker.on_switch = self._switched
             self.reception = Reception(
                 self.engine,
                 defaults_of(settings),
@@ -167,8 +174,22 @@ class Oraculo:
     async def __aexit__(self, *_: object) -> None:
         for worker in self.workers:
             worker.stop()
-        await asyncio.gather(*self._worker_tasks, return_exceptions=True)
+        await asyncio.gather(*self._worker_tasks, *self._records, return_exceptions=True)
         await self._stack.aclose()
+
+    def _switched(self, switch: Switch) -> None:
+        """Publishing goes elsewhere from now on: an event, a metric and (where it happens) a log line."""
+        self.metrics.switched(switch.source, switch.target)
+        body = {"de": switch.source, "para": switch.target, "motivo": switch.reason, "route_epoch": switch.epoch}
+        task = asyncio.create_task(self._record(SystemEvent("broker_switched", self.now(), body)))
+        self._records.add(task)
+        task.add_done_callback(self._records.discard)
+
+    async def _record(self, event: SystemEvent) -> None:
+        try:
+            await self._store.record_system_event(event)
+        except StoreError as error:
+            log.error("a system event could not be stored", kind=event.kind, body=event.body, error=str(error))
 
     # -- what a user does --------------------------------------------------------------------------------------------
 

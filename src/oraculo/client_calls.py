@@ -208,6 +208,11 @@ def ticket(ticket_id: str) -> Script[Object]:
     return _fetch(Call("GET", f"{API}/tickets/{part(ticket_id)}"))
 
 
+def brokers() -> Script[Object]:
+    """The brokers as the server sees them, and when publishing switched."""
+    return _fetch(Call("GET", f"{API}/brokers"))
+
+
 def workers() -> Script[Object]:
     """Who is consuming what, when last seen, and how much each holds; and how full the queues are."""
     return _fetch(Call("GET", f"{API}/workers"))

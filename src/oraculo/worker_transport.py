@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement
-from oraculo.wire import names
+from oraculo.wire import names, quarantine
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class Transport(Protocol):
     async def take(self, queue: str, limit: int, wait: float) -> list[Job]: ...
 
     async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
-        """Send the answers and settle their orders. An empty answer means: settle, there is nothing to say."""
+        """Send the answers and settle their orders. An empty answer means: the order says not even whose it is."""
         ...
 
     async def give_back(self, job: Job) -> None: ...
@@ -53,7 +53,15 @@ class BrokerTransport:
         return [Job(queue, d.body, d) for d in await self._broker.fetch(queue, limit=limit, wait=wait)]
 
     async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
-        await self._broker.publish([Outgoing(names.RESULTS, body, "") for _, body in answers if body])
+        """An order that cannot even be answered goes to the dead letters of its queue."""
+        await self._broker.publish(
+            [
+                Outgoing(names.RESULTS, body, "")
+                if body
+                else quarantine.outgoing(_delivery(job), "unreadable_order", "a worker could not read it")
+                for job, body in answers
+            ]
+        )
         await self._broker.settle([Settlement(_delivery(job)) for job, _ in answers])
 
     async def give_back(self, job: Job) -> None:

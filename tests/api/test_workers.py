@@ -343,7 +343,8 @@ async def test_workers_of_this_process(tmp_path: Any) -> None:
         assert (inside["nome"], inside["transporte"], inside["em_andamento"]) == ("dentro", "processo", 1)
         assert inside["filas"] == ["escavador_youtube"]
         assert (outside["nome"], outside["em_andamento"]) == ("fora", 0)
-        assert {"fila": "escavador_youtube", "aguardando": 0, "em_andamento": 1} in told["filas"]
+        expected = {"fila": "escavador_youtube", "aguardando": 0, "em_andamento": 1, "mais_antiga_s": None}
+        assert expected in told["filas"]
         go_on.set()
         assert (await client.get(f"{URL}/abc/result?wait=10")).json()["coletas"][0]["dados"] == [1]
 

@@ -16,7 +16,7 @@ from core.given import Story, at, coleta, execucao, plan
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import FanIn, Status
 from oraculo.errors import StoreError
-from oraculo.ports.store import Batch, DeadLetter, Key, Query, Recorded, Store, Summary
+from oraculo.ports.store import Batch, DeadLetter, Key, Query, Recorded, Store, Summary, SystemEvent
 from wire.test_mensagem import IDS
 
 
@@ -536,6 +536,24 @@ class TestPrune:
         await store.append(batch(dead=[letter()], counts={("q", "quarantined"): 1}))
         await store.prune(at(1000), 10)
         assert await store.counts() and await store.dead_letters()
+
+
+async def test_system_events_newest_first(store: Store) -> None:
+    assert await store.system_events() == []
+    for number in range(3):
+        await store.record_system_event(SystemEvent("broker_switched", at(number), {"route_epoch": number}))
+    found = await store.system_events(limit=2)
+    assert [(one.kind, one.at, one.body) for one in found] == [
+        ("broker_switched", at(number), {"route_epoch": number}) for number in (2, 1)
+    ]
+    assert found[0].id > found[1].id
+
+
+async def test_every_queue_that_was_ever_used(store: Store) -> None:
+    assert await store.queues() == []
+    await finished(store, "um")
+    await finished(store, "dois")
+    assert await store.queues() == sorted({task.queue for task in plan(1).tasks})
 
 
 async def test_a_closed_store_says_so(store: Store) -> None:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from oraculo import __version__
 from oraculo.api import (
+    brokers,
     dead_letters,
     health,
     journal,
@@ -38,6 +39,7 @@ ROUTERS = [  # an id is one segment, so no route shadows another; the busiest ar
     task_types.router,
     dead_letters.router,
     workers.router,
+    brokers.router,
     health.router,
     pages.router,
 ]

@@ -264,8 +264,30 @@ class WorkerInfo(BaseModel):
 
 class QueueInfo(BaseModel):
     fila: str
-    aguardando: int
-    em_andamento: int
+    aguardando: int | None
+    em_andamento: int | None = Field(description="taken and not settled, where the broker can say")
+    mais_antiga_s: float | None = Field(description="how long the oldest one waits, where the broker can say")
+
+
+class BrokerInfo(BaseModel):
+    nome: str
+    publica: bool = Field(description="messages are published there")
+    conectado: bool
+    ok: bool | None = Field(description="how the last probe went; null: none yet")
+    aberto: bool = Field(description="its breaker is open: nothing is published there for now")
+    durabilidade: Literal["power-safe", "crash-safe", "best-effort"] | None
+    sonda_em: datetime | None
+    sonda_ms: float | None
+    reconexoes: int
+    erro: str | None
+    aguardando: dict[str, int] = Field(description="queue → messages that wait there")
+    drenando: bool
+
+
+class Brokers(BaseModel):
+    brokers: list[BrokerInfo]
+    route_epoch: int = Field(description="how often publishing switched since the start")
+    eventos: list[dict[str, Any]]
 
 
 class Workers(BaseModel):
@@ -285,5 +307,6 @@ class Ready(BaseModel):
 
 ANSWERS: list[type[BaseModel]] = [
     Problem, Submitted, Running, Cancelled, SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
-    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Workers, Health, Ready,
+    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Workers, Health,
+    Ready,
 ]  # fmt: skip

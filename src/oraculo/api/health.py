@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from oraculo import __version__
 from oraculo.api import documents, problems
+from oraculo.api.brokers import members
 from oraculo.api.openapi import answer
 from oraculo.api.serving import answered
 from oraculo.bootstrap import Oraculo
@@ -22,6 +23,8 @@ router = APIRouter(tags=["operation"], responses=problems.COMMON)
 
 PATIENCE_S = 2.0
 SCHEMA = "mensagem_schema.json"
+CLASSES = ("best-effort", "crash-safe", "power-safe")
+SHOWN = ("nome", "publica", "ok", "conectado", "durabilidade", "sonda_ms", "erro")
 
 
 @router.get(
@@ -51,14 +54,28 @@ async def ready(request: Request) -> Response:
         checks["store"] = await _durability(engine.store)
         checks["store"]["failing_since"] = views.instant(engine.store_failing_since)
         checks["store"]["ok"] = checks["store"]["ok"] and engine.store_failing_since is None
-        checks["broker"] = await _durability(engine.broker)
-        checks["broker"]["scheme"] = engine.broker.scheme
-        checks["broker"]["failing_since"] = views.instant(engine.performer.failing_since)
-        checks["broker"]["ok"] = checks["broker"]["ok"] and engine.performer.failing_since is None
+        checks["broker"] = await _broker(engine)
     usable = checks["engine"]["ok"] and checks.get("store", {}).get("ok", False)
     fine = usable and checks["broker"]["ok"]
     status = "ok" if fine else "degraded" if usable else "unavailable"
     return answered({"status": status, "checks": checks}, 200 if usable else 503)
+
+
+async def _broker(engine: LocalEngine) -> dict[str, Any]:
+    """One that works is enough; each is shown as its last probe found it."""
+    found = members(engine)
+    check: dict[str, Any] = {"ok": True, "durability": None}
+    if found:
+        check["ok"] = any(one["ok"] or (one["ok"] is None and one["conectado"]) for one in found)
+        known = [one["durabilidade"] for one in found if one["durabilidade"]]
+        check["durability"] = min(known, key=CLASSES.index) if known else None
+        check["brokers"] = [{key: one[key] for key in SHOWN} for one in found]
+    else:
+        check = await _durability(engine.broker)
+    check["scheme"] = engine.broker.scheme
+    check["failing_since"] = views.instant(engine.performer.failing_since)
+    check["ok"] = check["ok"] and engine.performer.failing_since is None
+    return check
 
 
 async def _durability(port: Any) -> dict[str, Any]:

@@ -246,6 +246,24 @@ async def workers(oraculo: Running) -> Response:
         }
         for worker in oraculo.workers
     ]
+    return answered({"workers": [*inside, *over_http], "filas": _queues(oraculo)})
+
+
+def _queues(oraculo: Oraculo) -> list[dict[str, Any]]:
+    """As they are now inside the process; as the last look found them on servers, all brokers together."""
     depths: dict[str, tuple[int, int]] = getattr(oraculo.broker, "depths", dict)()
-    filas = [{"fila": name, "aguardando": depths[name][0], "em_andamento": depths[name][1]} for name in sorted(depths)]
-    return answered({"workers": [*inside, *over_http], "filas": filas})
+    filas: dict[str, dict[str, Any]] = {
+        name: {"fila": name, "aguardando": waiting, "em_andamento": taken, "mais_antiga_s": None}
+        for name, (waiting, taken) in depths.items()
+    }
+    prober = oraculo.engine.prober
+    for probe in prober.found.values() if prober is not None else ():
+        for name, backlog in probe.backlogs.items():
+            one = filas.setdefault(
+                name, {"fila": name, "aguardando": None, "em_andamento": None, "mais_antiga_s": None}
+            )
+            if backlog.waiting is not None:
+                one["aguardando"] = (one["aguardando"] or 0) + backlog.waiting
+            if backlog.oldest_s is not None:
+                one["mais_antiga_s"] = max(one["mais_antiga_s"] or 0.0, round(backlog.oldest_s, 3))
+    return [filas[name] for name in sorted(filas)]

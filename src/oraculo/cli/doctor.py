@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,13 @@ from oraculo.cli.exits import Exit
 from oraculo.cli.findings import Finding, broken, fine, warning
 from oraculo.cli.output import AsJson, Url, emit, out, safe, symbol
 from oraculo.cli.texts import t
-from oraculo.errors import ApiError, OraculoError, ServerUnreachableError, SettingsError
+from oraculo.errors import ApiError, MissingExtraError, OraculoError, ServerUnreachableError, SettingsError
 
 if TYPE_CHECKING:
     from oraculo.settings import Settings
 
+BROKER_PATIENCE = 8.0  # seconds
+_PAGES = {"amqp": "rabbitmq", "redis": "redis", "nats": "nats", "kafka": "kafka"}
 _LOOK = {"ok": ("concluida", "green"), "warning": ("parcial", "yellow"), "broken": ("erro", "red")}
 
 
@@ -81,8 +84,34 @@ def _files(known: Settings) -> Iterator[Finding]:
 
 
 def _broker(known: Settings) -> Iterator[Finding]:
-    scheme = known.broker.partition("://")[0]
-    yield fine("broker", f"{scheme}: in the orchestrator's process; what it forgets, the journal sends again")
+    if known.broker.startswith("memory:"):
+        yield fine("broker", "memory: in the orchestrator's process; what it forgets, the journal sends again")
+        return
+    for url in known.broker.split(","):
+        yield asyncio.run(_reach(url.strip()))
+
+
+async def _reach(url: str) -> Finding:
+    """Connect, and ask what it promises of a message that it confirmed."""
+    from oraculo.bootstrap import broker_of
+
+    where = settings.redact(url)
+    try:
+        broker = broker_of(url)
+    except MissingExtraError as error:
+        return broken("broker", str(error), f"pip install 'oraculo[{error.extra}]'")
+    except SettingsError as error:
+        return broken("broker", str(error), f"change {error.variable}")
+    try:
+        async with asyncio.timeout(BROKER_PATIENCE):
+            durability = await broker.durability()
+    except (OraculoError, TimeoutError) as error:
+        return broken("broker", f"{where}: {error or 'no answer'}", "start the server, or change ORACULO_BROKER")
+    finally:
+        await broker.close()
+    if durability == "best-effort":
+        return warning("broker", f"{where}: {durability}", f"docs/brokers/{_PAGES[broker.scheme]}.md tells what to set")
+    return fine("broker", f"{where}: {durability}")
 
 
 def _server(known: Settings, url: str | None) -> Iterator[Finding]:

@@ -116,6 +116,32 @@ def _failed_first(ticket: dict[str, Any]) -> bool:
     return ticket["status"] not in ("erro", "timeout")
 
 
+def brokers(url: Url = None, json: AsJson = False) -> None:
+    with inputs.client(url) as client:
+        document = client.brokers()
+    if json:
+        emit(document)
+        return
+    table(
+        ("broker", "ok", "publica", "durabilidade", "sonda_ms", "reconexoes", "aguardando", "erro"),
+        (
+            (
+                one["nome"],
+                {True: "✓", False: "✖", None: "…"}[one["ok"]],
+                t("yes") if one["publica"] else t("draining") if one["drenando"] else "",
+                one["durabilidade"],
+                one["sonda_ms"],
+                one["reconexoes"],
+                ", ".join(f"{queue} {count}" for queue, count in one["aguardando"].items()),
+                one["erro"],
+            )
+            for one in document["brokers"]
+        ),
+    )
+    for event in document["eventos"]:
+        note(f"{instant(event['em'])}  {event.get('de')} → {event.get('para')}: {event.get('motivo')}")
+
+
 def workers(url: Url = None, json: AsJson = False) -> None:
     with inputs.client(url) as client:
         document = client.workers()

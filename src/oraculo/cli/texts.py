@@ -16,8 +16,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Sobe o orquestrador: API, motor e painel em um processo.",
     ),
     "worker": (
-        "Run the functions of a Worker; orders come from the orchestrator at --url.",
-        "Roda as funções de um Worker; as ordens vêm do orquestrador em --url.",
+        "Run the functions of a Worker; orders come from ORACULO_BROKER, or over HTTP from --url.",
+        "Roda as funções de um Worker; as ordens vêm de ORACULO_BROKER, ou por HTTP de --url.",
     ),
     "submit": (
         "Hand in a request (JSON file, or - for standard input).",
@@ -38,6 +38,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "dlq.show": ("Show one dead letter with its bytes.", "Mostra uma mensagem morta com seus bytes."),
     "dlq.requeue": ("Hand dead letters in again, as they came.", "Reenvia mensagens mortas como vieram."),
     "dlq.discard": ("Remove dead letters for good.", "Remove mensagens mortas de vez."),
+    "brokers": (
+        "The brokers: which one is published to, how each answers, what waits there.",
+        "Os brokers: em qual se publica, como cada um responde, o que espera em cada um.",
+    ),
     "replay": (
         "Play a journal again, step by step, and check that it gives the same events. Reads the store; "
         "with --url, only shows what the API tells.",
@@ -123,6 +127,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "listening": ("Oráculo {version} listens on {url}", "Oráculo {version} escuta em {url}"),
     "stop-hint": ("Ctrl+C stops it", "Ctrl+C encerra"),
     "stopping": ("stopping; once more stops at once", "encerrando; de novo encerra já"),
+    "yes": ("yes", "sim"),
+    "draining": ("draining", "drenando"),
     "working": ("{name} works on {queues} from {url}", "{name} trabalha em {queues} de {url}"),
     "waiting-server": ("waiting for the server: {error}", "esperando o servidor: {error}"),
     "unreachable": ("{error}; is it running? `oraculo up` starts it", "{error}; está no ar? `oraculo up` sobe"),

@@ -24,12 +24,14 @@ from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
 from oraculo.ports.store import Batch, Store
+from oraculo.runtime.drain import Drain
 from oraculo.runtime.feed import Feed
 from oraculo.runtime.gateway import Gateway
 from oraculo.runtime.handle import Handled, Handler
 from oraculo.runtime.ids import RunNumbers
 from oraculo.runtime.intake import Intake, Translate, result_work
 from oraculo.runtime.perform import Performer
+from oraculo.runtime.probes import Prober
 from oraculo.runtime.timers import Timers
 from oraculo.runtime.work import Fate, Group, Outcome, Work
 from oraculo.wire import names
@@ -46,7 +48,8 @@ LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 
 
 class LocalEngine:
-    """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError."""
+    """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError. `supervised`:
+    brokers are probed end to end, and their dead-letter queues are emptied into the table."""
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class LocalEngine:
         notifier: Notifier | None = None,
         observers: Sequence[Observer] = (),
         max_open: int = 100_000,
+        supervised: bool = False,
     ) -> None:
         self.store = store
         self.broker = broker
@@ -80,7 +84,10 @@ class LocalEngine:
         self._room.set()
         self._rearmed = asyncio.Event()
         self._asleep_until: datetime | None = None  # what the timer loop waits for
-        self._intakes: list[Intake] = []
+        self.intakes: list[Intake] = []
+        self.prober: Prober | None = None
+        self._supervised = supervised
+        self.queues: set[str] = {names.RESULTS, names.REQUESTS}  # that we publish to or take from
         self.listen(names.RESULTS, result_work)
         self._takers: list[asyncio.Task[None]] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -91,7 +98,7 @@ class LocalEngine:
 
     def listen(self, queue: str, translate: Translate) -> None:
         """Take messages from one more queue. Before `start`."""
-        self._intakes.append(Intake(self.broker, queue, translate, partial(self.submit, piecewise=True)))
+        self.intakes.append(Intake(self.broker, queue, translate, partial(self.submit, piecewise=True)))
 
     async def start(self) -> Self:
         """Recovered and running when it returns."""
@@ -102,9 +109,19 @@ class LocalEngine:
             asyncio.create_task(_for_ever(self._timer_loop), name="timers"),
             asyncio.create_task(_for_ever(self.gateway.run), name="leases"),
         ]
-        self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self._intakes]
+        self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self.intakes]
+        if self._supervised:
+            self._supervise()
         self.ready = True
         return self
+
+    def _supervise(self) -> None:
+        members = getattr(self.broker, "members", {self.broker.scheme: self.broker})
+        told = getattr(self.broker, "probed", lambda _name, _ok, _error: None)
+        self.prober = Prober(members, self.clock, self.intakes, lambda: self.queues, told)
+        drain = Drain(self.broker, lambda: self.queues, partial(self.submit, piecewise=True))
+        self._tasks.append(asyncio.create_task(_for_ever(self.prober.run), name="probes"))
+        self._takers.append(asyncio.create_task(_for_ever(drain.run), name="dead letters"))
 
     async def stop(self, patience: float = 20.0) -> None:
         """Take nothing more, finish what was taken, then end. What is left is in the journal."""
@@ -250,6 +267,7 @@ class LocalEngine:
                 take(state, done.effects)
             if done.first == 1:
                 self.open += 1
+                self.queues.update({task.queue for task in state.plan.tasks})
             self.timers.set(state.run, state.wake_at())
             self.feed.changed(state.run)
         for run in handled.broken:
@@ -303,6 +321,7 @@ class LocalEngine:
             not_before = getattr(self.clock, "not_before", None)
             if not_before is not None:
                 not_before(last)
+        self.queues.update(await self.store.queues())
         live = await self.store.live()
         self.open = sum(1 for one in live if one.open)
         for one in live:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from oraculo.core.events import Event
 from oraculo.core.step import Step
@@ -30,6 +30,16 @@ class DeadLetter:
     headers: dict[str, str] = field(default_factory=dict)
     id: int = 0
     at: datetime | None = None
+
+
+@dataclass(slots=True)
+class SystemEvent:
+    """Something that happened to the system itself: publishing switched to another broker."""
+
+    kind: str
+    at: datetime
+    body: dict[str, Any]
+    id: int = 0
 
 
 @dataclass(slots=True)
@@ -155,6 +165,16 @@ class Store(Protocol):
         ...
 
     async def remove_dead_letters(self, ids: Sequence[int], outcome: str) -> int: ...
+
+    async def record_system_event(self, event: SystemEvent) -> None: ...
+
+    async def system_events(self, limit: int = 50) -> list[SystemEvent]:
+        """Newest first."""
+        ...
+
+    async def queues(self) -> list[str]:
+        """Every queue that an orchestration in the store ever used."""
+        ...
 
     async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None: ...
 

@@ -181,14 +181,14 @@ class Handler:
     @staticmethod
     def _counted(batch: Batch, work: Work, outcome: Outcome) -> Outcome:
         if work.queue:
-            batch.counts[work.queue, outcome.fate] += 1
+            batch.counts[work.source, outcome.fate] += 1
         return outcome
 
     def _quarantine(self, batch: Batch, work: Work, dead: DeadLetter, run: int = 0) -> Outcome:
         """Keep the bytes and the reason. A command that did not come as a message has nothing to keep."""
         if work.queue:
             batch.dead.append(dead)
-            batch.counts[dead.queue, Fate.QUARANTINED] += 1
+            batch.counts[work.source, Fate.QUARANTINED] += 1
         return Outcome(Fate.QUARANTINED, dead.reason, run, work.correlation_id)
 
     def _without(
@@ -208,7 +208,7 @@ class Handler:
             if outcome.run in broken and outcome.fate is not Fate.QUARANTINED:
                 work.refuse(error)
                 if work.queue and outcome.reason != BROKEN:
-                    batch.counts[work.queue, outcome.fate.value] -= 1  # it will come again
+                    batch.counts[work.source, outcome.fate.value] -= 1  # it will come again
             else:
                 kept.append((work, outcome))
         return kept

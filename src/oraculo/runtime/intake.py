@@ -51,35 +51,62 @@ class Intake:
 
     def __init__(self, broker: Broker, queue: str, translate: Translate, submit: Submit) -> None:
         self._broker = broker
-        self._queue = queue
+        self.queue = queue
         self._translate = translate
         self._submit = submit
+        self._taken: dict[str, int] = {}
+        self.returned = 0  # messages that were given back, because nothing could be done with them yet
+        self.fetches = 0
+        self.asking = False
+        self._failing = False
+
+    def taken(self, broker: str | None = None) -> int:
+        """Messages that came so far: from one of several brokers, or from all."""
+        return sum(self._taken.values()) if broker not in self._taken else self._taken[broker]
 
     async def run(self) -> None:
         while True:
+            self.asking = True
             try:
-                deliveries = await self._broker.fetch(self._queue, limit=BATCH, wait=WAIT)
+                deliveries = await self._broker.fetch(self.queue, limit=BATCH, wait=WAIT)
             except BrokerError as error:
-                log.warning("fetch failed", queue=self._queue, error=str(error))
+                if not self._failing:
+                    log.warning("fetch failed", queue=self.queue, error=str(error))
+                    self._failing = True
                 await asyncio.sleep(RETRY_DELAY)
                 continue
+            finally:
+                self.asking = False
+            if self._failing:
+                log.info("fetch works again", queue=self.queue)
+                self._failing = False
+            self.fetches += 1
             if deliveries:
                 await self.take(deliveries)
 
     async def take(self, deliveries: Sequence[Delivery]) -> None:
+        works = []
+        for delivery in deliveries:
+            work = self._translate(delivery.body, self.queue)
+            work.broker = delivery.broker
+            works.append(work)
+            self._taken[delivery.broker] = self._taken.get(delivery.broker, 0) + 1
         try:
-            outcomes = await self._submit([self._translate(delivery.body, self._queue) for delivery in deliveries])
+            outcomes = await self._submit(works)
         except asyncio.CancelledError:
             raise
         except Exception as error:
             again = [Settlement(delivery, Settle.RETRY, RETRY_DELAY) for delivery in deliveries]
+            self.returned += len(again)
             await self._settle(again)
             if not isinstance(error, StoreError | BusyError):
                 raise
-            log.warning("not durable, given back", queue=self._queue, messages=len(deliveries), error=str(error))
+            log.warning("not durable, given back", queue=self.queue, messages=len(deliveries), error=str(error))
             return
         crash.point("before_ack")
-        await self._settle([_settlement(*pair) for pair in zip(deliveries, outcomes, strict=True)])
+        settlements = [_settlement(*pair) for pair in zip(deliveries, outcomes, strict=True)]
+        self.returned += sum(1 for settlement in settlements if settlement.verdict is Settle.RETRY)
+        await self._settle(settlements)
         crash.point("after_ack")
 
     async def _settle(self, settlements: Sequence[Settlement]) -> None:
@@ -87,7 +114,7 @@ class Intake:
         try:
             await self._broker.settle(settlements)
         except BrokerError as error:
-            log.warning("settle failed", queue=self._queue, error=str(error))
+            log.warning("settle failed", queue=self.queue, error=str(error))
 
 
 def _settlement(delivery: Delivery, outcome: Outcome) -> Settlement:

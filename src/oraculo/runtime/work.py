@@ -79,9 +79,15 @@ class Work:
     key: Key | None = None
     dead: DeadLetter | None = None
     queue: str = ""
+    broker: str = ""  # which one, where there are several
     body: bytes = b""
     group: Group | None = None
     index: int = 0
+
+    @property
+    def source(self) -> str:
+        """What is counted: the queue, and the broker where there are several."""
+        return f"{self.queue}@{self.broker}" if self.broker else self.queue
 
     def settle(self, outcome: Outcome) -> None:
         if self.group is not None:

@@ -56,7 +56,7 @@ def ack_before_commit() -> AbstractContextManager[None]:
 def ack_although_it_failed() -> AbstractContextManager[None]:
     async def take(self: Intake, deliveries: Sequence[Delivery]) -> None:
         with suppress(StoreError):
-            await self._submit([self._translate(delivery.body, self._queue) for delivery in deliveries])
+            await self._submit([self._translate(delivery.body, self.queue) for delivery in deliveries])
         await self._settle([Settlement(delivery) for delivery in deliveries])
 
     return patched((Intake, "take", take))

@@ -10,6 +10,8 @@ from oraculo.core.vocabulary import Kind
 RESULTS = "orquestrador_resultados"
 REQUESTS = "orquestrador_requisicoes"
 
+DLQ = ".dlq"
+
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$"
 QUEUE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,199}$"
 _QUEUE = re.compile(QUEUE_PATTERN)
@@ -21,7 +23,7 @@ def queue_of(kind: Kind, name: str) -> str:
 
 
 def dead_letter_queue(queue: str) -> str:
-    return f"{queue}.dlq"
+    return queue + DLQ
 
 
 def is_queue_name(text: str) -> bool:

@@ -1,8 +1,8 @@
 """When to stop publishing to a broker, and when to begin again. Pure: it is told the time.
 
-It opens after several failures in a row, or when nothing was confirmed for a while although something was sent; it stays
-open for a minimum time, so that a broker that comes and goes does not drag the traffic along; it closes after several
-probes in a row went through.
+It opens after several failures in a row, or when nothing was confirmed for a while although something was sent; it
+stays open for a minimum time, so that a broker that comes and goes does not drag the traffic along; it closes after
+several probes in a row went through.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
 
 from oraculo.core import events as ev
 from oraculo.core.state import Orchestration
@@ -23,11 +24,33 @@ FAST_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _UNCOUNTED = frozenset((ev.TicketsDispatched, ev.FanInClosed, ev.Woken, ev.CancelRequested, ev.NoticeSent))
 
 
+class _Received:
+    """What the intakes took from the brokers: received = the verdicts of `orchestration_messages_total` + returned."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        received = CounterMetricFamily(
+            "orchestration_messages_received", "Messages taken from a broker", labels=["fila"]
+        )
+        returned = CounterMetricFamily(
+            "orchestration_messages_returned",
+            "Messages given back to the broker, because nothing could be done with them yet",
+            labels=["fila"],
+        )
+        for intake in self._engine.intakes:
+            received.add_metric([intake.queue], intake.taken())
+            returned.add_metric([intake.queue], intake.returned)
+        return [received, returned]
+
+
 class Metrics:
     """One registry per process. `saw` is called after each commit; gauges are read when somebody scrapes."""
 
     def __init__(self) -> None:
         self._depths: Any = None
+        self._engine: Any = None
         self._look: Callable[[], None] = lambda: None
         self.registry = r = CollectorRegistry()
         self.started = Counter("orchestration_workflows_started_total", "Orchestrations started", registry=r)
@@ -81,10 +104,39 @@ class Metrics:
         self.unpublished = Gauge("orchestration_outbox_messages", "Messages owed to the broker", registry=r)
         self.leases = Gauge("orchestration_leases", "Messages leased to HTTP workers", registry=r)
         self.depth = Gauge("orchestration_queue_depth", "Messages waiting in a queue", ["fila"], registry=r)
+        self.oldest = Gauge(
+            "orchestration_queue_oldest_seconds", "How long the oldest message of a queue waits", ["fila"], registry=r
+        )
+        self.broker_up = Gauge(
+            "orchestration_broker_up", "1: the last probe of the broker went through", ["broker"], registry=r
+        )
+        self.broker_active = Gauge(
+            "orchestration_broker_active", "1: messages are published there", ["broker"], registry=r
+        )
+        self.broker_probe = Gauge(
+            "orchestration_broker_probe_seconds", "Round trip of the last probe", ["broker"], registry=r
+        )
+        self.broker_durability = Gauge(
+            "orchestration_broker_durability",
+            "1: what the broker promises of a message that it confirmed",
+            ["broker", "classe"],
+            registry=r,
+        )
+        self.broker_reconnects = Gauge(
+            "orchestration_broker_reconnects", "Connections made anew since the start", ["broker"], registry=r
+        )
+        self.switches = Counter(
+            "orchestration_broker_switches_total",
+            "Times that publishing went from one broker to another",
+            ["de", "para"],
+            registry=r,
+        )
 
     def watch(self, engine: Any) -> None:
         """Gauges that are read from the engine when somebody asks."""
         self._look = engine.observe
+        self._engine = engine
+        self.registry.register(_Received(engine))
         self.active.set_function(lambda: engine.open)
         self.unpublished.set_function(lambda: engine.performer.waiting)
         self.leases.set_function(lambda: len(engine.gateway))
@@ -158,7 +210,33 @@ class Metrics:
         if self._depths is not None:
             for queue, (waiting, _taken) in self._depths().items():
                 self.depth.labels(queue).set(waiting)
+        if self._engine is not None and self._engine.prober is not None:
+            self._brokers(self._engine.prober, self._engine.broker)
         return generate_latest(self.registry)
+
+    def _brokers(self, prober: Any, broker: Any) -> None:
+        members = getattr(broker, "members", {broker.scheme: broker})
+        active = getattr(broker, "active", broker.scheme)
+        depths: dict[str, int] = {}
+        oldest: dict[str, float] = {}
+        self.broker_durability.clear()
+        for name, probe in prober.found.items():
+            self.broker_up.labels(name).set(1 if probe.ok else 0)
+            self.broker_active.labels(name).set(1 if name == active else 0)
+            self.broker_reconnects.labels(name).set(members[name].health().reconnects)
+            if probe.round_trip_s is not None:
+                self.broker_probe.labels(name).set(probe.round_trip_s)
+            if probe.durability is not None:
+                self.broker_durability.labels(name, probe.durability).set(1)
+            for queue, backlog in probe.backlogs.items():
+                depths[queue] = depths.get(queue, 0) + (backlog.waiting or 0)
+                oldest[queue] = max(oldest.get(queue, 0.0), backlog.oldest_s or 0.0)
+        for queue, waiting in depths.items():
+            self.depth.labels(queue).set(waiting)
+            self.oldest.labels(queue).set(oldest[queue])
+
+    def switched(self, source: str, target: str) -> None:
+        self.switches.labels(source, target).inc()
 
     def names(self) -> Iterable[str]:
         return sorted(

@@ -24,7 +24,7 @@ from oraculo.adapters.stores import sqlite_read as read
 from oraculo.adapters.stores import sqlite_write as write
 from oraculo.adapters.stores.sqlite_schema import migrate
 from oraculo.errors import StoreUnavailableError
-from oraculo.ports.store import Batch, DeadLetter, Key, Live, Query, Recorded, Summary
+from oraculo.ports.store import Batch, DeadLetter, Key, Live, Query, Recorded, Summary, SystemEvent
 
 T = TypeVar("T")
 
@@ -222,6 +222,15 @@ class SqliteStore:
 
     async def remove_dead_letters(self, ids: Sequence[int], outcome: str) -> int:
         return await self._write(lambda c: write.remove_dead_letters(c, ids, outcome))
+
+    async def record_system_event(self, event: SystemEvent) -> None:
+        await self._write(lambda c: write.record_system_event(c, event))
+
+    async def system_events(self, limit: int = 50) -> list[SystemEvent]:
+        return await self._read(lambda c: read.system_events(c, limit))
+
+    async def queues(self) -> list[str]:
+        return await self._read(read.queues)
 
     async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None:
         await self._write(lambda c: write.put_task_type(c, tipo, body, at))

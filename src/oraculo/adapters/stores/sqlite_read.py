@@ -11,7 +11,7 @@ import orjson
 
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
 from oraculo.core.vocabulary import Status
-from oraculo.ports.store import DeadLetter, Key, Live, Query, Recorded, Summary
+from oraculo.ports.store import DeadLetter, Key, Live, Query, Recorded, Summary, SystemEvent
 from oraculo.wire import records
 
 _SUMMARY = """
@@ -168,3 +168,24 @@ def dead_letter_groups(connection: apsw.Connection) -> list[tuple[str, str, int]
 def task_types(connection: apsw.Connection) -> dict[str, bytes]:
     rows = fetch(connection, "SELECT tipo, body FROM task_types ORDER BY tipo")
     return {tipo: body.encode() for tipo, body in rows}
+
+
+def system_events(connection: apsw.Connection, limit: int) -> list[SystemEvent]:
+    sql = "SELECT id, at, kind, body FROM system_events ORDER BY id DESC LIMIT ?"
+    return [
+        SystemEvent(kind, from_micros(at), orjson.loads(body), id)
+        for id, at, kind, body in fetch(connection, sql, (limit,))
+    ]
+
+
+def queues(connection: apsw.Connection) -> list[str]:
+    """From one name to the next through the index, however many orchestrations used each."""
+    sql = """
+    WITH RECURSIVE names (destino) AS (
+      SELECT min(destino) FROM run_destinos
+      UNION ALL
+      SELECT (SELECT min(d.destino) FROM run_destinos AS d WHERE d.destino > names.destino)
+      FROM names WHERE names.destino IS NOT NULL
+    )
+    SELECT destino FROM names WHERE destino IS NOT NULL"""
+    return [queue for (queue,) in fetch(connection, sql)]

@@ -17,7 +17,7 @@ from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Status
 from oraculo.errors import StoreUnavailableError
-from oraculo.ports.store import Batch
+from oraculo.ports.store import Batch, SystemEvent
 from oraculo.wire import records
 
 _JOURNAL = """
@@ -149,6 +149,14 @@ def remove_dead_letters(connection: apsw.Connection, ids: Sequence[int], outcome
                 (queue, outcome),
             )
     return len(gone)
+
+
+def record_system_event(connection: apsw.Connection, event: SystemEvent) -> None:
+    with connection:
+        connection.execute(
+            "INSERT INTO system_events (at, kind, body) VALUES (?, ?, ?)",
+            (to_micros(event.at), event.kind, orjson.dumps(event.body).decode()),
+        )
 
 
 def put_task_type(connection: apsw.Connection, tipo: str, body: bytes, at: datetime) -> None:

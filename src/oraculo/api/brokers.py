@@ -1,0 +1,66 @@
+"""The brokers: which is published to, how each answers, what waits there, and when publishing switched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from oraculo.api import documents, paths, problems
+from oraculo.api.openapi import answer
+from oraculo.api.serving import Running, answered, store_of
+from oraculo.engines.local import LocalEngine
+
+router = APIRouter(prefix=f"{paths.API}/brokers", tags=["operation"], responses=problems.COMMON)
+
+EVENTS = 20
+
+
+def members(engine: LocalEngine) -> list[dict[str, Any]]:
+    """Each broker as the last probe found it. One inside the process needs no probe."""
+    broker = engine.broker
+    if engine.prober is None:
+        return []
+    known = getattr(broker, "members", {broker.scheme: broker})
+    active = getattr(broker, "active", broker.scheme)
+    breakers = getattr(broker, "breakers", {})
+    found = []
+    for name, probe in engine.prober.found.items():
+        health = known[name].health()
+        waiting = {queue: backlog.waiting for queue, backlog in probe.backlogs.items() if backlog.waiting}
+        found.append(
+            {
+                "nome": name,
+                "publica": name == active,
+                "conectado": health.connected,
+                "ok": probe.ok,
+                "aberto": breakers[name].open if name in breakers else False,
+                "durabilidade": probe.durability,
+                "sonda_em": probe.at,
+                "sonda_ms": None if probe.round_trip_s is None else round(probe.round_trip_s * 1000, 3),
+                "reconexoes": health.reconnects,
+                "erro": probe.error or health.error or None,
+                "aguardando": waiting,
+                "drenando": name != active and any(waiting.get(intake.queue) for intake in engine.intakes),
+            }
+        )
+    return found
+
+
+@router.get(
+    "",
+    summary="Brokers",
+    description="In order of preference: which one is published to (`publica`), how the last end-to-end probe went, "
+    "what is promised of a confirmed message, what waits there, and whether one that is not published to any more is "
+    "still being emptied (`drenando`). `eventos` are the latest switches. Empty with the in-process broker.",
+    response_class=Response,
+    responses={200: answer(documents.Brokers, "The brokers")},
+)
+async def brokers(oraculo: Running) -> Response:
+    events = await store_of(oraculo).system_events(EVENTS)
+    document = {
+        "brokers": members(oraculo.engine),
+        "route_epoch": getattr(oraculo.engine.broker, "epoch", 0),
+        "eventos": [{"id": one.id, "em": one.at, "evento": one.kind, **one.body} for one in events],
+    }
+    return answered(document)

@@ -1,0 +1,171 @@
+"""Is every broker really there? A message through each of them, end to end, and an eye on consumers that fell silent.
+
+A connection can look alive while nothing comes through it any more. So a small message is published to each broker and
+fetched back, now and then; and a queue in which messages wait while its consumer here gets none is noticed. In both
+cases the connection is made anew, with all its consumers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import orjson
+import structlog
+
+from oraculo.errors import BrokerError
+from oraculo.ports.broker import Backlog, Broker, Outgoing, Settlement
+from oraculo.ports.clock import Clock
+from oraculo.runtime.intake import Intake
+
+log = structlog.get_logger("oraculo.probe")
+
+QUEUE = "oraculo_sonda"
+EVERY = 15.0  # seconds between two probes of a broker that works
+AGAIN = 1.0  # and of one that does not
+PATIENCE = 5.0  # seconds for a probe to come back
+STALE = 60.0  # seconds after which a probe that is found was somebody's who has given up
+SILENT_AFTER = 3  # looks in a row at waiting messages that nobody gets
+QUEUES = 200  # that are measured at most
+
+
+@dataclass(slots=True)
+class Probe:
+    """What is known of one broker."""
+
+    ok: bool | None = None  # None: not probed yet
+    at: datetime | None = None
+    round_trip_s: float | None = None
+    error: str = ""
+    failures: int = 0  # in a row
+    resets: int = 0
+    durability: str | None = None
+    backlogs: dict[str, Backlog] = field(default_factory=dict)  # of the queues that we know
+
+
+class Prober:
+    """`members` are the brokers by name; `probed` is told how each probe went."""
+
+    def __init__(
+        self,
+        members: Mapping[str, Broker],
+        clock: Clock,
+        intakes: Sequence[Intake] = (),
+        queues: Callable[[], Collection[str]] = tuple,
+        probed: Callable[[str, bool, str], None] = lambda _name, _ok, _error: None,
+        every: float = EVERY,
+    ) -> None:
+        self._members = dict(members)
+        self._clock = clock
+        self._intakes = intakes
+        self._queues = queues
+        self._probed = probed
+        self._every = every
+        self._silent: dict[tuple[str, str], tuple[int, int, int]] = {}  # looks in a row, deliveries, fetches
+        self.found = {name: Probe() for name in self._members}
+
+    async def run(self) -> None:
+        await asyncio.gather(*(self._watch(name) for name in self._members))
+
+    async def _watch(self, name: str) -> None:
+        while True:
+            ok = await self.probe(name)
+            if ok:
+                await self._look_around(name)
+            await asyncio.sleep(self._every if ok and not self._suspicious(name) else AGAIN)
+
+    async def _look_around(self, name: str) -> None:
+        try:
+            async with asyncio.timeout(self._every):
+                await self.look_for_silence(name)
+                await self._measure(name)
+        except (BrokerError, TimeoutError) as error:
+            log.debug("cannot look around", broker=name, error=str(error))
+
+    async def _measure(self, name: str) -> None:
+        found, member = self.found[name], self._members[name]
+        found.durability = await member.durability()
+        found.backlogs = {queue: await member.backlog(queue) for queue in sorted(self._queues())[:QUEUES]}
+
+    def _suspicious(self, name: str) -> bool:
+        return any(looks for (broker, _), (looks, _, _) in self._silent.items() if broker == name)
+
+    async def probe(self, name: str) -> bool:
+        """One message there and back."""
+        found, began = self.found[name], asyncio.get_running_loop().time()
+        error = ""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                own = await self._round_trip(self._members[name])
+            if own:
+                found.round_trip_s = asyncio.get_running_loop().time() - began
+        except TimeoutError:
+            error = f"a probe did not come back within {PATIENCE:g} s"
+        except BrokerError as failed:
+            error = str(failed)
+        found.at = self._clock.now()
+        ok = found.ok = not error
+        if error:
+            found.failures += 1
+            if found.failures == 1:
+                log.warning("probe failed", broker=name, error=error)
+            if self._members[name].health().connected and found.failures % 2 == 0:
+                await self._reset(name, error)
+        elif found.failures:
+            log.info("probe works again", broker=name, failures=found.failures)
+            found.failures = 0
+        found.error = error
+        self._probed(name, ok, error)
+        return ok
+
+    async def _round_trip(self, broker: Broker) -> bool:
+        """Each probe takes one message, so that several processes can share the queue. True when it was our own."""
+        token = secrets.token_hex(8)
+        now = self._clock.now()
+        await broker.publish([Outgoing(QUEUE, orjson.dumps({"sonda": token, "em": now}), "")])
+        while True:
+            for delivery in await broker.fetch(QUEUE, limit=1, wait=PATIENCE):
+                await broker.settle([Settlement(delivery)])
+                sonda, at = _read(delivery.body)
+                if sonda == token:
+                    return True
+                if at is not None and abs((now - at).total_seconds()) < STALE:
+                    return False
+
+    async def look_for_silence(self, name: str) -> None:
+        """Messages wait, a consumer here asks for them, and gets none: it is deaf."""
+        member = self._members[name]
+        for intake in self._intakes:
+            key = (name, intake.queue)
+            taken, fetches = intake.taken(name), intake.fetches
+            looks, taken_before, fetches_before = self._silent.get(key, (0, -1, -1))
+            try:
+                waiting = (await member.backlog(intake.queue)).waiting
+            except BrokerError:
+                waiting = None
+            if not waiting or taken != taken_before or not (intake.asking or fetches > fetches_before):
+                self._silent[key] = (0, taken, fetches)
+                continue
+            self._silent[key] = (looks + 1, taken, fetches)
+            if looks + 1 >= SILENT_AFTER:
+                self._silent.pop(key)
+                await self._reset(name, f"{waiting} messages wait in {intake.queue} and none of them comes")
+
+    async def _reset(self, name: str, reason: str) -> None:
+        self.found[name].resets += 1
+        log.warning("connection made anew", broker=name, reason=reason)
+        try:
+            await self._members[name].reset()
+        except BrokerError as error:
+            log.warning("cannot be made anew yet", broker=name, error=str(error))
+
+
+def _read(body: bytes) -> tuple[str | None, datetime | None]:
+    try:
+        document = orjson.loads(body)
+        return str(document["sonda"]), datetime.fromisoformat(document["em"])
+    except (ValueError, TypeError, KeyError):
+        return None, None
