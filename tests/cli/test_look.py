@@ -82,9 +82,9 @@ def test_task_types_come_and_go(cli: Cli) -> None:
     assert cli("task-types", "get", "semanal").returncode == 3
 
 
-def spoil(cli: Cli, count: int) -> None:
+def spoil(cli: Cli, count: int, name: str = "de ninguém") -> None:
     """Results of orchestrations that nobody knows become dead letters."""
-    result = {"correlation_id": "de ninguém", "tipo_evento": "resultado_coleta", "timestamp": "2025-10-14T12:00:00Z"}
+    result = {"correlation_id": name, "tipo_evento": "resultado_coleta", "timestamp": "2025-10-14T12:00:00Z"}
     many = [{**result, "payload": {"fonte": "eco", "n": n}} for n in range(count)]
     httpx2.post(f"{cli.url}/api/v1/results", json=many, trust_env=False).raise_for_status()
 
@@ -114,8 +114,8 @@ def test_dead_letters_are_listed_shown_requeued_and_discarded(cli: Cli) -> None:
 
 
 def test_a_dead_letter_that_is_wanted_now_goes_through(cli: Cli) -> None:
-    spoil(cli, 1)
-    cli.submit({"correlation_id": "de ninguém", "coletas": [{"fonte": "outra"}]})
+    spoil(cli, 1, "de um só")
+    cli.submit({"correlation_id": "de um só", "coletas": [{"fonte": "outra"}]})
     id = str(cli.json("dlq", "ls")["dead_letters"][0]["id"])
     told = cli.json("dlq", "requeue", id)  # the only open ticket of its kind
     assert told["reenviadas"] == 1
@@ -123,8 +123,8 @@ def test_a_dead_letter_that_is_wanted_now_goes_through(cli: Cli) -> None:
 
 
 def test_a_dead_letter_that_cannot_be_told_apart_stays(cli: Cli) -> None:
-    spoil(cli, 1)
-    cli.submit({"correlation_id": "de ninguém", "coletas": [{"fonte": "outra"}, {"fonte": "mais_uma"}]})
+    spoil(cli, 1, "de dois")
+    cli.submit({"correlation_id": "de dois", "coletas": [{"fonte": "outra"}, {"fonte": "mais_uma"}]})
     id = str(cli.json("dlq", "ls")["dead_letters"][0]["id"])
     told = cli.json("dlq", "requeue", id, code=1)
     assert told["mantidas"] == 1
