@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
 from core.given import RUN, Story, plan
-from oraculo.core.commands import ConfirmDispatch, RecordDelivery
+from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
 from oraculo.core.effects import owed_effects
 from oraculo.core.ticket_id import ticket_id
-from oraculo.errors import StoreUnavailableError
+from oraculo.errors import BrokerUnavailableError, StoreUnavailableError
+from oraculo.ports.broker import Outgoing
 from oraculo.ports.notifier import Outcome, Receipt
+from oraculo.runtime import perform
 from oraculo.runtime.perform import Performer
 from oraculo.runtime.work import Work
 from runtime.doubles import FailingBroker, ManualClock, RecordingNotifier
@@ -118,6 +120,75 @@ class TestPublish:
         assert desk.performer.waiting == 2
         await desk.until(lambda: bool(desk.confirmed))
         assert desk.performer.waiting == 0
+
+
+class TestSomeOfThem:
+    """A publish that failed for some messages only."""
+
+    def failing(self, desk: Desk, **told: object) -> list[list[Outgoing]]:
+        """The next publish fails as told; `first` says of how many messages at the head."""
+        seen: list[list[Outgoing]] = []
+        publish = desk.broker.publish
+
+        async def once(messages: Sequence[Outgoing]) -> None:
+            seen.append(list(messages))
+            desk.broker.publish = publish  # type: ignore[method-assign]
+            count = int(str(told.get("first", 1)))
+            if told.get("refused"):
+                await publish(messages[count:])
+                pairs = [(message, "larger than 1 MiB") for message in messages[:count]]
+                raise BrokerUnavailableError("too large", unconfirmed=[], refused=pairs)
+            await publish(messages[count:])
+            raise BrokerUnavailableError("some", unconfirmed=messages[:count], works=bool(told.get("works")))
+
+        desk.broker.publish = once  # type: ignore[method-assign]
+        return seen
+
+    async def test_confirmed_ones_are_not_sent_again(self, desk: Desk) -> None:
+        story = Story(plan(3))
+        self.failing(desk)
+        desk.performer.take(story.state, story.started.effects)
+        await desk.until(lambda: len(desk.confirmed) == 3)
+        for position in range(3):
+            assert len(await desk.broker.fetch(f"escavador_fonte{position}", limit=5, wait=0)) == 1
+
+    async def test_one_that_waits_for_its_queue_holds_up_no_other(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(perform, "POSTPONE", 0.05)
+        story = Story(plan(3))
+        self.failing(desk, works=True)
+        desk.performer.take(story.state, story.started.effects)
+        await desk.until(lambda: len(desk.confirmed) >= 2)
+        assert desk.performer.failing_since is None
+        await desk.until(lambda: len(desk.confirmed) == 3)
+        assert desk.performer.waiting == 0
+
+    async def test_one_whose_ticket_is_closed_meanwhile_is_not_sent(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(perform, "POSTPONE", 0.05)
+        monkeypatch.setattr(desk.broker, "volatile", False)
+        story = Story(plan(2))
+        self.failing(desk, works=True)
+        desk.performer._owed_of = lambda _run: {1}
+        desk.performer.take(story.state, story.started.effects)
+        async with asyncio.timeout(5):
+            while desk.performer.waiting:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert desk.confirmed == [(1, 1)]
+        assert await desk.broker.fetch("escavador_fonte0", limit=5, wait=0) == []
+
+    async def test_one_that_no_broker_will_ever_take_fails_its_ticket(self, desk: Desk) -> None:
+        story = Story(plan(2))
+        self.failing(desk, refused=True)
+        desk.performer.take(story.state, story.started.effects)
+        await desk.until(lambda: len(desk.confirmed) == 1 and len(desk.reports) == 2)
+        (failed,) = [work.command for work in desk.reports if isinstance(work.command, RecordResult)]
+        assert (failed.ok, failed.definitivo, failed.ticket, failed.attempt) == (False, True, ticket_id(RUN, 0), 1)
+        assert "larger than 1 MiB" in str(failed.erros)
+        story.do(failed)
+        assert story.statuses[0] == "erro"
 
 
 class TestNotices:

@@ -1,0 +1,74 @@
+"""Dead-letter queues become rows, with the reason, the origin and the bytes; nothing is lost on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from oraculo.ports.broker import Delivery, Outgoing
+from oraculo.runtime import drain as module
+from oraculo.runtime.drain import Drain
+from oraculo.wire import names, quarantine
+from runtime.doubles import DirectEngine, FailingBroker, FailingStore
+
+QUEUE = "escavador_youtube"
+DLQ = "escavador_youtube.dlq"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PACE", 0.0)
+    monkeypatch.setattr(module, "EVERY", 0.0)
+
+
+@pytest.fixture
+def drain(broker: FailingBroker, engine: DirectEngine) -> Drain:
+    return Drain(broker, lambda: {QUEUE, names.RESULTS}, engine.submit)
+
+
+async def test_what_a_worker_could_not_read(drain: Drain, broker: FailingBroker, store: FailingStore) -> None:
+    delivery = Delivery(QUEUE, b"\xff not json", 1, headers={"h": "1"})
+    await broker.publish([quarantine.outgoing(delivery, "unreadable_order", "line one\nline two")])
+    assert await drain.round() == 1
+    (letter,) = await store.dead_letters()
+    assert (letter.queue, letter.reason, letter.body) == (QUEUE, "unreadable_order", b"\xff not json")
+    assert letter.detail == "line one line two" and letter.headers["h"] == "1"
+    assert broker.depths()[DLQ] == (0, 0)
+    assert await store.counts() == {(DLQ, "quarantined"): 1}
+
+
+async def test_what_the_broker_put_there_by_itself(drain: Drain, broker: FailingBroker, store: FailingStore) -> None:
+    headers = {"x-first-death-queue": "escavador_outro", "x-first-death-reason": "delivery_limit"}
+    await broker.publish([Outgoing(DLQ, b"a", "", headers)])
+    assert await drain.round() == 1
+    (letter,) = await store.dead_letters()
+    assert (letter.queue, letter.reason) == ("escavador_outro", "delivery_limit")
+
+
+async def test_what_somebody_put_there_without_a_word(drain: Drain, broker: FailingBroker, store: FailingStore) -> None:
+    await broker.publish([Outgoing(DLQ, b"a", "")])
+    assert await drain.round() == 1
+    (letter,) = await store.dead_letters()
+    assert (letter.queue, letter.reason) == (QUEUE, "dead_lettered") and "without saying why" in letter.detail
+
+
+async def test_many(drain: Drain, broker: FailingBroker, store: FailingStore) -> None:
+    await broker.publish([Outgoing(f"{names.RESULTS}.dlq", b"%d" % n, "") for n in range(250)])
+    assert await drain.round() == 250
+    assert len({letter.body for letter in await store.dead_letters(limit=1000)}) == 250
+    assert await drain.round() == 0
+
+
+async def test_a_store_that_is_away_loses_none(drain: Drain, broker: FailingBroker, store: FailingStore) -> None:
+    await broker.publish([Outgoing(DLQ, b"a", "")])
+    store.failures = 1
+    assert await drain.round() == 0
+    assert await store.dead_letters() == []
+    assert await drain.round() == 1
+    assert [letter.body for letter in await store.dead_letters()] == [b"a"]
+
+
+async def test_a_dead_letter_of_a_dead_letter_queue_that_nobody_knows_stays(
+    drain: Drain, broker: FailingBroker, store: FailingStore
+) -> None:
+    await broker.publish([Outgoing("alheia.dlq", b"a", "")])
+    assert await drain.round() == 0 and broker.depths()["alheia.dlq"] == (1, 0)
