@@ -27,8 +27,8 @@ _UNCOUNTED = frozenset((ev.TicketsDispatched, ev.FanInClosed, ev.Woken, ev.Cance
 class _Received:
     """What the intakes took from the brokers: received = the verdicts of `orchestration_messages_total` + returned."""
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    def __init__(self) -> None:
+        self.intakes: Sequence[Any] = ()
 
     def collect(self) -> Iterable[CounterMetricFamily]:
         received = CounterMetricFamily(
@@ -39,7 +39,7 @@ class _Received:
             "Messages given back to the broker, because nothing could be done with them yet",
             labels=["fila"],
         )
-        for intake in self._engine.intakes:
+        for intake in self.intakes:
             received.add_metric([intake.queue], intake.taken())
             returned.add_metric([intake.queue], intake.returned)
         return [received, returned]
@@ -53,6 +53,8 @@ class Metrics:
         self._engine: Any = None
         self._look: Callable[[], None] = lambda: None
         self.registry = r = CollectorRegistry()
+        self._received = _Received()
+        r.register(self._received)
         self.started = Counter("orchestration_workflows_started_total", "Orchestrations started", registry=r)
         self.completed = Counter(
             "orchestration_workflows_completed_total", "Orchestrations that ended", ["status"], registry=r
@@ -136,7 +138,7 @@ class Metrics:
         """Gauges that are read from the engine when somebody asks."""
         self._look = engine.observe
         self._engine = engine
-        self.registry.register(_Received(engine))
+        self._received.intakes = engine.intakes
         self.active.set_function(lambda: engine.open)
         self.unpublished.set_function(lambda: engine.performer.waiting)
         self.leases.set_function(lambda: len(engine.gateway))
