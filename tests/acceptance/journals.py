@@ -19,6 +19,16 @@ def check(path: Path) -> Counter[str]:
     return asyncio.run(_check(path))
 
 
+def counted(path: Path) -> dict[tuple[str, str], int]:
+    """(queue, verdict) → messages, as the database counted them."""
+
+    async def read() -> dict[tuple[str, str], int]:
+        async with SqliteStore(str(path)) as store:
+            return await store.counts()
+
+    return asyncio.run(read())
+
+
 async def _check(path: Path) -> Counter[str]:
     seen: Counter[str] = Counter()
     journals: dict[int, list[Recorded]] = {}
@@ -29,6 +39,7 @@ async def _check(path: Path) -> Counter[str]:
             for one in page:
                 journals.setdefault(one.run, []).append(one)
         assert await store.live() == [], "something is still owed or due"
+        seen["dead letters"] = sum(total for _, _, total in await store.dead_letter_groups())
     for run, journal in journals.items():
         seen["orchestrations"] += 1
         endings = [e for one in journal for e in one.events if isinstance(e, ev.OrchestrationClosed)]
@@ -42,6 +53,7 @@ async def _check(path: Path) -> Counter[str]:
         for ticket in state.tickets:
             assert len(ticket.causes or ()) >= ticket.attempt - 1, f"{run}: an attempt without a cause"
             seen["attempts"] += ticket.attempt
+        seen["answers applied"] += sum(isinstance(e, ev.TicketConcluded) for one in journal for e in one.events)
         _replay(run, journal)
     return seen
 

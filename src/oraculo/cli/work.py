@@ -47,7 +47,9 @@ def worker(
 
 
 async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
+    from oraculo.adapters.clock import MonotonicClock
     from oraculo.bootstrap import broker_of
+    from oraculo.runtime.probes import prober_of
     from oraculo.worker import BrokerTransport
 
     broker = broker_of(chosen.broker, chosen.broker_dwell_s)
@@ -56,7 +58,12 @@ async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
         if json:
             emit({"worker": worker.name, "broker": where, "queues": worker.queues})
         note(t("working", name=worker.name, queues=", ".join(worker.queues), url=where))
-        await worker.run(BrokerTransport(broker, own=True))
+        probing = asyncio.create_task(prober_of(broker, MonotonicClock()).run())
+        try:
+            await worker.run(BrokerTransport(broker, own=True))
+        finally:
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)
 
 
 async def _over_http(worker: Worker, url: str, api_key: str, lease: float, json: bool) -> None:

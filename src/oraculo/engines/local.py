@@ -31,7 +31,7 @@ from oraculo.runtime.handle import Handled, Handler
 from oraculo.runtime.ids import RunNumbers
 from oraculo.runtime.intake import Intake, Translate, result_work
 from oraculo.runtime.perform import Performer
-from oraculo.runtime.probes import Prober
+from oraculo.runtime.probes import Prober, prober_of
 from oraculo.runtime.timers import Timers
 from oraculo.runtime.work import Fate, Group, Outcome, Work
 from oraculo.wire import names
@@ -116,9 +116,7 @@ class LocalEngine:
         return self
 
     def _supervise(self) -> None:
-        members = getattr(self.broker, "members", {self.broker.scheme: self.broker})
-        told = getattr(self.broker, "probed", lambda _name, _ok, _error: None)
-        self.prober = Prober(members, self.clock, self.intakes, lambda: self.queues, told)
+        self.prober = prober_of(self.broker, self.clock, self.intakes, lambda: self.queues)
         drain = Drain(self.broker, lambda: self.queues, partial(self.submit, piecewise=True))
         self._tasks.append(asyncio.create_task(_for_ever(self.prober.run), name="probes"))
         self._takers.append(asyncio.create_task(_for_ever(drain.run), name="dead letters"))

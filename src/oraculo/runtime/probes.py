@@ -16,7 +16,7 @@ from datetime import datetime
 import orjson
 import structlog
 
-from oraculo.errors import BrokerError
+from oraculo.errors import BrokerError, BrokerUnavailableError
 from oraculo.ports.broker import Backlog, Broker, Outgoing, Settlement
 from oraculo.ports.clock import Clock
 from oraculo.runtime.intake import Intake
@@ -47,7 +47,8 @@ class Probe:
 
 
 class Prober:
-    """`members` are the brokers by name; `probed` is told how each probe went."""
+    """`members` are the brokers by name; `probed` is told how each probe went; `doubted` says of which ones more probes
+    are wanted."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Prober:
         intakes: Sequence[Intake] = (),
         queues: Callable[[], Collection[str]] = tuple,
         probed: Callable[[str, bool, str], None] = lambda _name, _ok, _error: None,
+        doubted: Callable[[str], bool] = lambda _name: False,
         every: float = EVERY,
     ) -> None:
         self._members = dict(members)
@@ -63,6 +65,7 @@ class Prober:
         self._intakes = intakes
         self._queues = queues
         self._probed = probed
+        self._doubted = doubted
         self._every = every
         self._silent: dict[tuple[str, str], tuple[int, int, int]] = {}  # looks in a row, deliveries, fetches
         self.found = {name: Probe() for name in self._members}
@@ -75,7 +78,15 @@ class Prober:
             ok = await self.probe(name)
             if ok:
                 await self._look_around(name)
-            await asyncio.sleep(self._every if ok and not self._suspicious(name) else AGAIN)
+            await self._pause(name, ok)
+
+    async def _pause(self, name: str, ok: bool) -> None:
+        """Long when all is well; a broker that is in doubt meanwhile is probed soon."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._every
+        await asyncio.sleep(min(AGAIN, self._every))
+        while ok and clock() < until and not self._suspicious(name):  # noqa: ASYNC110
+            await asyncio.sleep(min(AGAIN, until - clock()))
 
     async def _look_around(self, name: str) -> None:
         try:
@@ -91,7 +102,8 @@ class Prober:
         found.backlogs = {queue: await member.backlog(queue) for queue in sorted(self._queues())[:QUEUES]}
 
     def _suspicious(self, name: str) -> bool:
-        return any(looks for (broker, _), (looks, _, _) in self._silent.items() if broker == name)
+        looks = [looks for (broker, _), (looks, _, _) in self._silent.items() if broker == name]
+        return self._doubted(name) or any(looks)
 
     async def probe(self, name: str) -> bool:
         """One message there and back."""
@@ -125,7 +137,14 @@ class Prober:
         """Each probe takes one message, so that several processes can share the queue. True when it was our own."""
         token = secrets.token_hex(8)
         now = self._clock.now()
-        await broker.publish([Outgoing(QUEUE, orjson.dumps({"sonda": token, "em": now}), "")])
+        probe = Outgoing(QUEUE, orjson.dumps({"sonda": token, "em": now}), "")
+        try:
+            await broker.publish([probe])
+        except BrokerUnavailableError as error:
+            if not error.works:
+                raise
+            await broker.fetch(QUEUE, limit=1, wait=0)  # which makes the queue
+            await broker.publish([probe])
         while True:
             for delivery in await broker.fetch(QUEUE, limit=1, wait=PATIENCE):
                 await broker.settle([Settlement(delivery)])
@@ -161,6 +180,16 @@ class Prober:
             await self._members[name].reset()
         except BrokerError as error:
             log.warning("cannot be made anew yet", broker=name, error=str(error))
+
+
+def prober_of(
+    broker: Broker, clock: Clock, intakes: Sequence[Intake] = (), queues: Callable[[], Collection[str]] = tuple
+) -> Prober:
+    """For one broker, or for the members of several."""
+    members = getattr(broker, "members", {broker.scheme: broker})
+    probed = getattr(broker, "probed", lambda _name, _ok, _error: None)
+    doubted = getattr(broker, "doubted", lambda _name: False)
+    return Prober(members, clock, intakes, queues, probed, doubted)
 
 
 def _read(body: bytes) -> tuple[str | None, datetime | None]:

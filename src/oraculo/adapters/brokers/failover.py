@@ -112,6 +112,10 @@ class FailoverBroker:
         elif not ok and breaker.failed(now, error):
             self._choose(f"{name} does not answer: {error}")
 
+    def doubted(self, name: str) -> bool:
+        """It is left alone until probes say that it works again."""
+        return self.breakers[name].open
+
     def _choose(self, reason: str) -> None:
         target = self._order()[0]
         if target == self.active:

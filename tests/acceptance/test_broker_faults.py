@@ -1,0 +1,48 @@
+"""On every broker, through a proxy that spoils the network between it and the orchestrator: nothing lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from services.proxy import Proxy
+
+import servers
+from acceptance.fleet import NAMES, Fleet, through
+
+ROUNDS = int(os.environ.get("ORACULO_CHAOS_KILLS", "5")) // 5
+
+
+@pytest.mark.timeout(150 + 60 * ROUNDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_network_that_cannot_be_trusted(name: str, tmp_path: Path) -> None:
+    if name == "kafka":
+        pytest.skip("Kafka tells its clients to come by its own address, not by the proxy's: see test_kafka.py")
+    service = servers.own(name, tmp_path)
+    luck = random.Random(name)
+    with service, Proxy(service.port) as proxy, Fleet(tmp_path, through(service.url, proxy.port), []) as fleet:
+        fleet.load()
+        fleet.some_more()
+        for _ in range(ROUNDS):
+            for _ in range(3):
+                proxy.reset()
+                fleet.some_more(1)
+            for _ in range(3):
+                proxy.cut_after(luck.randint(1, 4000))  # a confirmation is lost, perhaps in the middle
+                time.sleep(luck.uniform(0.5, 1.5))
+                proxy.heal()
+                fleet.some_more(1)
+            for fault in (proxy.half_open, proxy.black_hole, proxy.refuse):
+                fault()
+                time.sleep(4)  # longer than a confirmation may take
+                proxy.heal()
+                fleet.some_more()
+            proxy.delay(0.05)
+            fleet.some_more(1)
+            proxy.heal()
+        fleet.rest()
+        seen = fleet.verify()
+    print(f"\n{name}: {ROUNDS} rounds of faults, {dict(seen)}")
