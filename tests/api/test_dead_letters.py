@@ -84,6 +84,17 @@ async def test_discard_one(client: httpx2.AsyncClient, oraculo: Oraculo) -> None
     assert (response.status_code, response.content) == (204, b"")
     assert await listed(client) == []
     assert_problem(await client.delete(f"{URL}/{letter['id']}"), 404, "unknown_id")
+    [event] = (await client.get(f"{API}/system-events")).json()["eventos"]
+    assert (event["evento"], event["quantas"], event["razao"]) == ("dead_letters_discarded", 1, "lixo")
+    assert (event["fila"], event["motivo"]) == (RESULTS, "not_json")
+
+
+async def test_discard_many_says_why(client: httpx2.AsyncClient, oraculo: Oraculo) -> None:
+    await publish(oraculo, RESULTS, b"{", b"{{", b"{{{")
+    told = (await client.delete(URL, params={"motivo": "not_json", "razao": "teste de carga"})).json()
+    assert told == {"descartadas": 3}
+    [event] = (await client.get(f"{API}/system-events", params={"limit": 1})).json()["eventos"]
+    assert (event["quantas"], event["razao"]) == (3, "teste de carga")
 
 
 async def test_requeued_result_counts_once_it_can(

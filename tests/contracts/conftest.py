@@ -8,7 +8,6 @@ that need it skip aloud. A case for a server takes its URL from the environment 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import itertools
 import secrets
 from collections.abc import AsyncIterator
@@ -93,16 +92,15 @@ class SqliteMemoryInlineCase(StoreCase):
         self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False))
 
 
-def _server_cases() -> dict[str, type[BrokerCase]]:
+BROKERS = ("memory", "rabbitmq", "redis", "nats", "kafka")
+
+
+def broker_case_of(name: str) -> BrokerCase:
     """One module per server: `case_<name>.py` with a class `Case`."""
-    found = {}
-    for name in ("rabbitmq", "redis", "nats", "kafka"):
-        if importlib.util.find_spec(f"contracts.case_{name}") is not None:
-            found[name] = importlib.import_module(f"contracts.case_{name}").Case
-    return found
-
-
-BROKERS = {"memory": MemoryCase, **_server_cases()}
+    if name == "memory":
+        return MemoryCase()
+    case: BrokerCase = importlib.import_module(f"contracts.case_{name}").Case()
+    return case
 STORES = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
 
 
@@ -114,7 +112,7 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 
 @pytest.fixture(params=BROKERS)
 async def broker_case(request: pytest.FixtureRequest, stack: AsyncExitStack) -> BrokerCase:
-    case = BROKERS[request.param]()
+    case = broker_case_of(request.param)
     await case.open(stack)
     return case
 

@@ -547,6 +547,7 @@ async def test_system_events_newest_first(store: Store) -> None:
         ("broker_switched", at(number), {"route_epoch": number}) for number in (2, 1)
     ]
     assert found[0].id > found[1].id
+    assert await store.system_events(kind="outra") == [] and len(await store.system_events(kind="broker_switched")) == 3
 
 
 async def test_every_queue_that_was_ever_used(store: Store) -> None:

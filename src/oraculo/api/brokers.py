@@ -1,17 +1,19 @@
-"""The brokers: which is published to, how each answers, what waits there, and when publishing switched."""
+"""The brokers: which is published to, how each answers, what waits there; and what happened to the system itself."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from oraculo.api import documents, paths, problems
 from oraculo.api.openapi import answer
 from oraculo.api.serving import Running, answered, store_of
 from oraculo.engines.local import LocalEngine
+from oraculo.ports.store import SystemEvent
 
-router = APIRouter(prefix=f"{paths.API}/brokers", tags=["operation"], responses=problems.COMMON)
+router = APIRouter(prefix=paths.API, tags=["operation"], responses=problems.COMMON)
 
 EVENTS = 20
 
@@ -48,7 +50,7 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
 
 
 @router.get(
-    "",
+    "/brokers",
     summary="Brokers",
     description="In order of preference: which one is published to (`publica`), how the last end-to-end probe went, "
     "what is promised of a confirmed message, what waits there, and whether one that is not published to any more is "
@@ -57,10 +59,31 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
     responses={200: answer(documents.Brokers, "The brokers")},
 )
 async def brokers(oraculo: Running) -> Response:
-    events = await store_of(oraculo).system_events(EVENTS)
+    events = await store_of(oraculo).system_events(EVENTS, "broker_switched")
     document = {
         "brokers": members(oraculo.engine),
         "route_epoch": getattr(oraculo.engine.broker, "epoch", 0),
-        "eventos": [{"id": one.id, "em": one.at, "evento": one.kind, **one.body} for one in events],
+        "eventos": [_shown(one) for one in events],
     }
     return answered(document)
+
+
+class EventsQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    limit: int = Field(50, ge=1, le=1000)
+
+
+@router.get(
+    "/system-events",
+    summary="What happened to the system itself",
+    description="Newest first: publishing switched to another broker (`broker_switched`), dead letters were discarded "
+    "(`dead_letters_discarded`, with the reason that was given).",
+    response_class=Response,
+    responses={200: answer(documents.SystemEvents, "Events"), **problems.documented(422)},
+)
+async def system_events(oraculo: Running, query: Annotated[EventsQuery, Query()]) -> Response:
+    return answered({"eventos": [_shown(one) for one in await store_of(oraculo).system_events(query.limit)]})
+
+
+def _shown(event: SystemEvent) -> dict[str, Any]:
+    return {"id": event.id, "em": event.at, "evento": event.kind, **event.body}

@@ -17,7 +17,7 @@ from oraculo.api.serving import Running, answered, store_of
 from oraculo.bootstrap import Oraculo
 from oraculo.errors import UnknownIdError
 from oraculo.ports.broker import Outgoing
-from oraculo.ports.store import DeadLetter
+from oraculo.ports.store import DeadLetter, SystemEvent
 from oraculo.runtime.intake import result_work
 from oraculo.runtime.work import Fate, Work
 from oraculo.wire import names, views
@@ -45,7 +45,11 @@ class ListQuery(Filter):
 
 class DiscardQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    motivo: str = Field("", max_length=1000, description="why, for the log")
+    motivo: str = Field("", max_length=1000, description="why, for the record")
+
+
+class DiscardManyQuery(Filter):
+    razao: str = Field("", max_length=1000, description="why, for the record; `motivo` chooses")
 
 
 async def _letter(oraculo: Oraculo, id: str) -> DeadLetter:
@@ -116,11 +120,12 @@ async def requeue_many(oraculo: Running, query: Annotated[Filter, Query()]) -> R
     response_class=Response,
     responses={200: answer(documents.Discarded, "How many"), **problems.documented(422)},
 )
-async def discard_many(oraculo: Running, query: Annotated[Filter, Query()]) -> Response:
+async def discard_many(oraculo: Running, query: Annotated[DiscardManyQuery, Query()]) -> Response:
     gone = 0
     async for letters in _pages(oraculo, query):
         gone += await store_of(oraculo).remove_dead_letters([letter.id for letter in letters], DISCARDED)
-    log.info("dead letters discarded", fila=query.fila, motivo=query.motivo, count=gone)
+    if gone:
+        await _record(oraculo, gone, query.fila, query.motivo, query.razao)
     return answered({"descartadas": gone})
 
 
@@ -158,8 +163,17 @@ async def discard(oraculo: Running, id: Id, query: Annotated[DiscardQuery, Query
     letter = await _letter(oraculo, id)
     if not await store_of(oraculo).remove_dead_letters([letter.id], DISCARDED):
         raise UnknownIdError("dead letter", id)
-    log.info("dead letter discarded", id=letter.id, correlation_id=letter.correlation_id, reason=query.motivo)
+    await _record(oraculo, 1, letter.queue, letter.reason, query.motivo, letter.correlation_id)
     return Response(status_code=204)
+
+
+async def _record(
+    oraculo: Oraculo, count: int, fila: str | None, motivo: str | None, razao: str, correlation_id: str | None = None
+) -> None:
+    """Discarded for good, and said so: in the log and in the database."""
+    body = {"fila": fila, "motivo": motivo, "quantas": count, "razao": razao, "correlation_id": correlation_id}
+    log.info("dead letters discarded", **body)
+    await store_of(oraculo).record_system_event(SystemEvent("dead_letters_discarded", oraculo.now(), body))
 
 
 async def _again(oraculo: Oraculo, letters: Sequence[DeadLetter]) -> list[dict[str, Any]]:

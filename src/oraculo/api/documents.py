@@ -290,6 +290,10 @@ class Brokers(BaseModel):
     eventos: list[dict[str, Any]]
 
 
+class SystemEvents(BaseModel):
+    eventos: list[dict[str, Any]]
+
+
 class Workers(BaseModel):
     workers: list[WorkerInfo]
     filas: list[QueueInfo]
@@ -307,6 +311,6 @@ class Ready(BaseModel):
 
 ANSWERS: list[type[BaseModel]] = [
     Problem, Submitted, Running, Cancelled, SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
-    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Workers, Health,
-    Ready,
+    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, SystemEvents,
+    Workers, Health, Ready,
 ]  # fmt: skip

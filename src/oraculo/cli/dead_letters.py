@@ -108,6 +108,7 @@ def discard(
     all: All = False,
     fila: Fila = None,
     motivo: Motivo = None,
+    razao: Annotated[str, typer.Option(help=t("o.razao"), show_default=False)] = "",
     yes: Yes = False,
     url: Url = None,
     json: AsJson = False,
@@ -117,11 +118,11 @@ def discard(
         if ids and not all:
             _confirm(len(ids), yes, "discard")
             for id in ids:
-                client.discard_dead_letter(id)
+                client.discard_dead_letter(id, razao)
                 gone += 1
         else:
             for chosen in _chosen(client, ids, all, fila, motivo, yes, "discard"):
-                gone += client.discard_dead_letters(**chosen)["descartadas"]
+                gone += client.discard_dead_letters(**chosen, razao=razao)["descartadas"]
     if json:
         emit({"descartadas": gone})
     else:

@@ -119,6 +119,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "o.after": ("Begin after this event number.", "Começa depois deste número de evento."),
     "o.fila": ("Only of this queue.", "Só desta fila."),
     "o.reason": ("Only with this reason.", "Só com este motivo."),
+    "o.razao": ("Why, for the record.", "Por quê, para o registro."),
     "o.all": ("All that --fila and --motivo choose.", "Todas as que --fila e --motivo escolhem."),
     "o.until": ("Stop after this event number.", "Para depois deste número de evento."),
     "o.older": ("Age: 30d, 12h, 90m.", "Idade: 30d, 12h, 90m."),
