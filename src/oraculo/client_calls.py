@@ -243,13 +243,14 @@ def requeue_dead_letters(*, fila: str | None = None, motivo: str | None = None) 
     return _fetch(Call("POST", f"{API}/dead-letters/requeue", query=query, patience=SLOW))
 
 
-def discard_dead_letter(id: int) -> Script[None]:
-    yield Call("DELETE", f"{API}/dead-letters/{part(id)}")
+def discard_dead_letter(id: int, razao: str = "") -> Script[None]:
+    """`razao` is kept with the record of it."""
+    yield Call("DELETE", f"{API}/dead-letters/{part(id)}", query=_given({"motivo": razao or None}))
 
 
-def discard_dead_letters(*, fila: str | None = None, motivo: str | None = None) -> Script[Object]:
+def discard_dead_letters(*, fila: str | None = None, motivo: str | None = None, razao: str = "") -> Script[Object]:
     """All that the filter names; one of the two is needed."""
-    query = _given({"fila": fila, "motivo": motivo})
+    query = _given({"fila": fila, "motivo": motivo, "razao": razao or None})
     return _fetch(Call("DELETE", f"{API}/dead-letters", query=query, patience=SLOW))
 
 

@@ -34,7 +34,7 @@ class DeadLetter:
 
 @dataclass(slots=True)
 class SystemEvent:
-    """Something that happened to the system itself: publishing switched to another broker."""
+    """Something that happened to the system itself: publishing switched to another broker, dead letters discarded."""
 
     kind: str
     at: datetime
@@ -168,8 +168,8 @@ class Store(Protocol):
 
     async def record_system_event(self, event: SystemEvent) -> None: ...
 
-    async def system_events(self, limit: int = 50) -> list[SystemEvent]:
-        """Newest first."""
+    async def system_events(self, limit: int = 50, kind: str | None = None) -> list[SystemEvent]:
+        """Newest first; of one kind when that is given."""
         ...
 
     async def queues(self) -> list[str]:

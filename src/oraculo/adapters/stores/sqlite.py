@@ -226,8 +226,8 @@ class SqliteStore:
     async def record_system_event(self, event: SystemEvent) -> None:
         await self._write(lambda c: write.record_system_event(c, event))
 
-    async def system_events(self, limit: int = 50) -> list[SystemEvent]:
-        return await self._read(lambda c: read.system_events(c, limit))
+    async def system_events(self, limit: int = 50, kind: str | None = None) -> list[SystemEvent]:
+        return await self._read(lambda c: read.system_events(c, limit, kind))
 
     async def queues(self) -> list[str]:
         return await self._read(read.queues)

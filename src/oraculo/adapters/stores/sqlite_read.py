@@ -170,11 +170,11 @@ def task_types(connection: apsw.Connection) -> dict[str, bytes]:
     return {tipo: body.encode() for tipo, body in rows}
 
 
-def system_events(connection: apsw.Connection, limit: int) -> list[SystemEvent]:
-    sql = "SELECT id, at, kind, body FROM system_events ORDER BY id DESC LIMIT ?"
+def system_events(connection: apsw.Connection, limit: int, kind: str | None) -> list[SystemEvent]:
+    sql = "SELECT id, at, kind, body FROM system_events WHERE ?1 IS NULL OR kind = ?1 ORDER BY id DESC LIMIT ?2"
     return [
-        SystemEvent(kind, from_micros(at), orjson.loads(body), id)
-        for id, at, kind, body in fetch(connection, sql, (limit,))
+        SystemEvent(one, from_micros(at), orjson.loads(body), id)
+        for id, at, one, body in fetch(connection, sql, (kind, limit))
     ]
 
 
