@@ -1,0 +1,82 @@
+"""What the tests of the Redis adapter share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import redis
+from services.server import Server
+
+from oraculo.adapters.brokers.redis_streams import RedisBroker
+from oraculo.errors import BrokerUnavailableError
+from oraculo.ports.broker import Delivery, Outgoing, Settlement
+
+SOON = 10.0  # longer than anything here takes
+
+
+@asynccontextmanager
+async def opened(server: Server | str, **options: object) -> AsyncIterator[RedisBroker]:
+    url = server if isinstance(server, str) else server.url
+    query = "&".join(f"{name}={value}" for name, value in options.items())
+    broker = RedisBroker(f"{url}?{query}" if query else url)
+    try:
+        yield broker
+    finally:
+        await broker.close()
+
+
+def plain(server: Server | str) -> redis.Redis:
+    """A plain client, for looking behind the scenes."""
+    return redis.Redis.from_url(server if isinstance(server, str) else server.url)
+
+
+def blocked(client: redis.Redis) -> list[dict[str, str]]:
+    """The connections that wait for a message."""
+    return [one for one in client.client_list() if "b" in one["flags"]]
+
+
+async def eventually(condition: Callable[[], Any] | Callable[[], Awaitable[Any]], within: float = SOON) -> Any:
+    """Its result, as soon as that is true."""
+    async with asyncio.timeout(within):
+        while True:
+            result = condition()
+            if asyncio.iscoroutine(result):
+                result = await result
+            if result:
+                return result
+            await asyncio.sleep(0.01)
+
+
+def messages(queue: str, bodies: Iterable[bytes]) -> list[Outgoing]:
+    return [Outgoing(queue, body, f"id-{n}") for n, body in enumerate(bodies)]
+
+
+async def take(broker: RedisBroker, queue: str, count: int, within: float = SOON) -> list[Delivery]:
+    """Exactly `count`; it tries again while the server is away."""
+    taken: list[Delivery] = []
+    async with asyncio.timeout(within):
+        while len(taken) < count:
+            try:
+                taken += await broker.fetch(queue, limit=count - len(taken), wait=within)
+            except BrokerUnavailableError:
+                await asyncio.sleep(0.02)
+    return taken
+
+
+async def ack(broker: RedisBroker, deliveries: Iterable[Delivery]) -> None:
+    await broker.settle([Settlement(delivery) for delivery in deliveries])
+
+
+async def published(broker: RedisBroker, outgoing: list[Outgoing], within: float = SOON) -> None:
+    """Again and again until it is confirmed."""
+    async with asyncio.timeout(within):
+        while outgoing:
+            try:
+                await broker.publish(outgoing)
+                return
+            except BrokerUnavailableError as error:
+                outgoing = outgoing if error.unconfirmed is None else list(error.unconfirmed)
+                await asyncio.sleep(0.02)
