@@ -1,6 +1,7 @@
 """Measures Oráculo and its peers in one run, alternating, on one machine. See README.md.
 
     python benchmarks/run.py --quick
+    python benchmarks/run.py --suite redis --json redis.json
     python benchmarks/run.py --peers celery_redis,oraculo --workloads W1,SEQ --repeats 3 --json out.json
 
 Needs only the standard library. Each peer runs in benchmarks/.venv as its own program, which starts and stops its
@@ -10,8 +11,10 @@ servers.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 import tempfile
@@ -23,9 +26,17 @@ from typing import Any
 
 import machine
 import report
-from subjects import HERE, PEERS, Subject, choose
+from subjects import HERE, SUITES, Subject, choose
 
-FIELDS = {"W1": ("per_second",), "SEQ": ("p50_ms", "p99_ms"), "W2": ("seconds",)}
+FIELDS = {
+    "W1": ("per_second",),
+    "RAW": ("per_second", "publish_per_second", "consume_per_second"),
+    "SEQ": ("p50_ms", "p99_ms"),
+    "W2": ("seconds",),
+}
+UNITS = {"per_second": "/s", "p50_ms": "ms p50", "p99_ms": "ms p99", "seconds": "s"}
+MARK = "BENCH_STEP"
+"""A variable in the environment of everything that a step starts."""
 OTHERS_NOTED = 0.25
 """Cores used by other processes from which a figure is marked as disturbed."""
 
@@ -52,19 +63,28 @@ def plan(subjects: list[Subject], wanted: argparse.Namespace) -> Iterator[Cell]:
         if repeat % 2 == 0:
             turns.reverse()
         for workload in wanted.workloads:
-            sizes = {"W1": [0], "SEQ": [wanted.seq], "W2": wanted.widths}[workload]
-            for size in sizes:
+            for width in wanted.widths if workload == "W2" else [0]:
                 for order, subject in turns:
-                    if workload == "W1":
-                        size = subject.quick_w1 if wanted.quick else subject.w1
-                    widest = subject.widest_slow if wanted.slow else subject.widest
-                    if workload != "W2" or size <= widest:
+                    size = size_of(subject, workload, width, wanted)
+                    if size is not None:
                         yield Cell(repeat, subject, order, workload, size)
+
+
+def size_of(subject: Subject, workload: str, width: int, wanted: argparse.Namespace) -> int | None:
+    """What `-n` is for this subject; None when it does not take part."""
+    if workload not in subject.workloads:
+        return None
+    if workload == "W2":
+        return width if width <= (subject.widest_slow if wanted.slow else subject.widest) else None
+    if workload == "SEQ":
+        return int(wanted.seq)
+    return subject.quick_n if wanted.quick else subject.n
 
 
 def run_command(cell: Cell, timeout: float) -> dict[str, Any]:
     """Run one cell's command and return the JSON object it printed. Leaves no process and no file behind."""
     command = [*cell.subject.command, "--workload", cell.workload, "-n", str(cell.size), "--json"]
+    mark = secrets.token_hex(8)
     with tempfile.TemporaryDirectory(prefix="bench-run-") as directory:
         out, err = Path(directory, "stdout"), Path(directory, "stderr")
         with out.open("w") as stdout, err.open("w") as stderr:
@@ -72,7 +92,7 @@ def run_command(cell: Cell, timeout: float) -> dict[str, Any]:
                 running = subprocess.Popen(
                     command,
                     cwd=HERE,
-                    env=os.environ | {"TMPDIR": directory},
+                    env=os.environ | {"TMPDIR": directory, MARK: mark},
                     stdin=subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,
@@ -86,6 +106,7 @@ def run_command(cell: Cell, timeout: float) -> dict[str, Any]:
                 raise StepFailed(f"took more than {timeout:.0f} s") from None
             finally:
                 end_group(running)
+                end_marked(mark)
         if code != 0:
             raise StepFailed(f"exit status {code}: {last_line(err) or last_line(out) or 'no output'}")
         return parse(out.read_text(errors="replace"), cell.workload)
@@ -102,6 +123,14 @@ def end_group(running: subprocess.Popen) -> None:
             running.wait(20 if number == signal.SIGTERM else None)
         except subprocess.TimeoutExpired:
             continue
+
+
+def end_marked(mark: str) -> None:
+    """Kill what the step started in process groups of their own (servers) and did not live to stop itself."""
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"{MARK}={mark}".encode() in environment.read_bytes().split(b"\0"):
+                os.kill(int(environment.parent.name), signal.SIGKILL)
 
 
 def last_line(path: Path) -> str:
@@ -151,8 +180,7 @@ def progress(step: dict[str, Any]) -> str:
     if step["error"]:
         return f"no figure: {step['error']}"
     result = step["result"]
-    units = {"per_second": "orch/s", "p50_ms": "ms p50", "p99_ms": "ms p99", "seconds": "s"}
-    text = ", ".join(f"{report.number(result[field])} {units[field]}" for field in FIELDS[step["workload"]])
+    text = ", ".join(f"{report.number(result[field])} {UNITS.get(field, field)}" for field in FIELDS[step["workload"]])
     if step["other_cores"] is None:
         return text
     noisy = " DISTURBED" if step["other_cores"] > OTHERS_NOTED else ""
@@ -168,10 +196,13 @@ def names(text: str) -> list[str]:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure Oráculo and its peers in one run, alternating.")
-    parser.add_argument("--peers", type=names, default=[*PEERS, "oraculo"], help="who, separated by commas")
-    parser.add_argument("--workloads", type=names, default=["W1", "SEQ", "W2"], help="W1, SEQ, W2")
+    parser.add_argument("--suite", choices=SUITES, default="embedded", help="on which broker; default: embedded")
+    parser.add_argument("--peers", type=names, default=None, help="who, separated by commas; default: all of the suite")
+    parser.add_argument("--workloads", type=names, default=list(FIELDS), help=", ".join(FIELDS))
     parser.add_argument("--repeats", type=int, default=None, help="default 3; 1 with --quick")
-    parser.add_argument("--n", action="append", default=[], metavar="[PEER=]N", help="orchestrations of W1")
+    parser.add_argument(
+        "--n", action="append", default=[], metavar="[PEER=]N", help="orchestrations of W1; messages of RAW"
+    )
     parser.add_argument("--seq", type=int, default=None, help="orchestrations of SEQ; default 100")
     parser.add_argument("--widths", type=names, default=None, help="widths of W2; default 1000,10000")
     parser.add_argument("--slow", action="store_true", help="W2 10,000 for Temporal too: minutes")
@@ -183,6 +214,7 @@ def arguments() -> argparse.Namespace:
     wanted = parser.parse_args()
     if unknown := set(wanted.workloads) - set(FIELDS):
         parser.error(f"unknown workload: {', '.join(sorted(unknown))}")
+    wanted.peers = wanted.peers or SUITES[wanted.suite]
     wanted.repeats = wanted.repeats or (1 if wanted.quick else 3)
     wanted.seq = wanted.seq or (20 if wanted.quick else 100)
     wanted.widths = [int(width) for width in wanted.widths or ([200] if wanted.quick else [1000, 10_000])]
@@ -210,6 +242,7 @@ def main() -> None:
     cells = list(plan(available(choose(wanted.peers, wanted.variant, wanted.n)), wanted))
     record: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "suite": wanted.suite,
         "arguments": {name: value for name, value in vars(wanted).items() if name != "json"},
         "machine": machine.describe(),
         "versions": {},
@@ -231,7 +264,7 @@ def main() -> None:
         record["steps"].append(step)
         keep(wanted.json, record)
     if record["steps"]:
-        print(f"\n{report.tables(record['steps'])}")
+        print(f"\n{report.section([record])}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prepares what the peers need: benchmarks/.venv with the pinned packages, and redis-server.
-# Installs redis-server only when it is missing and this runs as root on a Debian-like system.
-# What could not be had is listed at the end; run.py skips the peers that lack it.
+# Prepares what the peers need: benchmarks/.venv with the pinned packages, and the servers (services/install.py: as root
+# on a Debian-like system it installs those that are missing, and starts none).
+# What could not be had is listed at the end; run.py skips the rows that lack it.
 set -u
 cd "$(dirname "$0")" || exit 1
 missing=()
@@ -24,13 +24,7 @@ if ! "${install[@]}" -r requirements-peers.txt; then
   done < requirements-peers.txt
 fi
 
-if ! command -v redis-server >/dev/null 2>&1; then
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    # Another installation may hold the lock: wait for it rather than fail.
-    { apt-get -qq update && apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends redis-server; } >/dev/null
-  fi
-  command -v redis-server >/dev/null 2>&1 || missing+=("redis-server (celery_redis and dramatiq_redis need it)")
-fi
+(cd .. && benchmarks/.venv/bin/python -m services.install --require) || missing+=("servers: see above")
 
 if [ "${#missing[@]}" -gt 0 ]; then
   echo "could not be had:"

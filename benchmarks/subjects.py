@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
 PEER_PYTHON = HERE / ".venv" / "bin" / "python"
+BESIDE = HERE / "peers" / "brokers.py"
+"""Runs a command beside a fresh server."""
 ORACULO = "../.venv/bin/oraculo bench"
 """Default of the environment variable ORACULO_CMD; relative to this directory."""
+ORCHESTRATIONS = ("W1", "SEQ", "W2")
 
 
 @dataclass(frozen=True)
@@ -21,9 +26,12 @@ class Subject:
 
     label: str
     command: tuple[str, ...]
-    w1: int
-    """Orchestrations of W1: enough for 5 to 10 seconds on two cores."""
-    quick_w1: int
+    n: int
+    """Orchestrations of W1, or messages of RAW: enough for 5 to 10 seconds on two cores."""
+    quick_n: int
+    workloads: tuple[str, ...] = ORCHESTRATIONS
+    servers: tuple[str, ...] = ()
+    """Brokers of `services/` that the command starts."""
     widest: int = 10_000
     """Widest W2 that is run by default."""
     widest_slow: int = 10_000
@@ -33,50 +41,102 @@ class Subject:
     def missing(self) -> str | None:
         """Why the command cannot be started, or None."""
         program = self.command[0]
-        if shutil.which(program) or (HERE / program).exists():
-            return None
-        if self.ours:
-            return f"no {program}; set ORACULO_CMD"
-        return "no benchmarks/.venv; run benchmarks/setup.sh"
+        if not shutil.which(program) and not (HERE / program).exists():
+            return "no benchmarks/.venv; run benchmarks/setup.sh" if program == str(PEER_PYTHON) else f"no {program}"
+        if self.ours and not shutil.which(oraculo_command()[0]) and not (HERE / oraculo_command()[0]).exists():
+            return f"no {oraculo_command()[0]}; set ORACULO_CMD"
+        return next((reason for reason in map(server_missing, self.servers) if reason), None)
 
 
-def peer(label: str, script: str, w1: int, quick_w1: int, *, widest: int = 10_000) -> Subject:
-    command = (str(PEER_PYTHON), str(HERE / "peers" / script))
-    return Subject(label, command, w1, quick_w1, widest=widest)
+@functools.cache
+def server_missing(name: str) -> str | None:
+    """Asks the Python that would start the server, since some servers come with its packages."""
+    asked = subprocess.run([PEER_PYTHON, BESIDE, name], capture_output=True, text=True, check=False)
+    return None if asked.returncode == 0 else (asked.stdout or asked.stderr).strip().rpartition("\n")[2]
 
 
-def oraculo(label: str = "oraculo", extra: str = "") -> Subject:
+def peer(label: str, n: int, quick_n: int, *servers: str, script: str = "", widest: int = 10_000) -> Subject:
+    command = (str(PEER_PYTHON), str(HERE / "peers" / (script or f"{label}.py")))
+    return Subject(label, command, n, quick_n, servers=servers, widest=widest)
+
+
+def raw(broker: str, n: int) -> Subject:
+    """The client library's own loop, without any orchestration."""
+    label = f"raw_{broker}"
+    command = (str(PEER_PYTHON), str(HERE / "peers" / f"{label}.py"))
+    return Subject(label, command, n, quick_n=5000, workloads=("RAW",), servers=(broker,))
+
+
+def oraculo_command() -> list[str]:
     """Oráculo's own benchmark, whose command is named by ORACULO_CMD."""
-    command = (*shlex.split(os.environ.get("ORACULO_CMD", ORACULO)), *shlex.split(extra))
-    return Subject(label, command, w1=5000, quick_w1=500, ours=True)
+    return shlex.split(os.environ.get("ORACULO_CMD", ORACULO))
 
 
-PEERS = {
+def oraculo(broker: str = "", n: int = 5000) -> Subject:
+    """On a fresh server of that broker, with the worker in another process; without one, embedded in one process."""
+    if not broker:
+        return Subject("oraculo", tuple(oraculo_command()), n, quick_n=500, ours=True)
+    beside = (str(PEER_PYTHON), str(BESIDE), broker, *oraculo_command(), "--broker", "{url}")
+    return Subject(f"oraculo_{broker}", beside, n, quick_n=500, servers=(broker,), ours=True)
+
+
+SUBJECTS = {
     subject.label: subject
     for subject in (
-        peer("celery_redis", "celery_redis.py", 800, 150),
-        peer("dramatiq_redis", "dramatiq_redis.py", 3000, 400),
-        peer("temporal", "temporal_dev.py", 300, 50, widest=1000),
-        peer("dbos_sqlite", "dbos_sqlite.py", 500, 100),
+        peer("celery_redis", 800, 150, "redis"),
+        peer("celery_rabbitmq", 600, 150, "rabbitmq", "redis"),
+        peer("dramatiq_redis", 3000, 400, "redis"),
+        peer("dramatiq_rabbitmq", 2000, 300, "rabbitmq", "redis"),
+        peer("faststream_redis", 2000, 300, "redis"),
+        peer("faststream_rabbitmq", 1500, 300, "rabbitmq"),
+        peer("faststream_nats", 2000, 300, "nats"),
+        peer("faststream_kafka", 2000, 300, "kafka"),
+        peer("temporal", 300, 50, script="temporal_dev.py", widest=1000),
+        peer("dbos_sqlite", 500, 100),
+        raw("redis", 200_000),
+        raw("rabbitmq", 50_000),
+        raw("nats", 80_000),
+        raw("kafka", 100_000),
+        oraculo(),
+        oraculo("redis", 10_000),
+        oraculo("rabbitmq", 8000),
+        oraculo("nats", 8000),
+        oraculo("kafka", 8000),
     )
 }
 
+SUITES = {
+    "embedded": ["celery_redis", "dramatiq_redis", "temporal", "dbos_sqlite", "oraculo"],
+    "redis": ["celery_redis", "dramatiq_redis", "faststream_redis", "raw_redis", "oraculo_redis"],
+    "rabbitmq": ["celery_rabbitmq", "dramatiq_rabbitmq", "faststream_rabbitmq", "raw_rabbitmq", "oraculo_rabbitmq"],
+    "nats": ["faststream_nats", "raw_nats", "oraculo_nats"],
+    "kafka": ["faststream_kafka", "raw_kafka", "oraculo_kafka"],
+}
+"""Who is measured beside whom. The rows of a broker's suite all run on that broker; `embedded` needs no broker for
+Oráculo, and shows it beside peers of every kind."""
+
 
 def choose(names: Iterable[str], variants: Iterable[str], sizes: Iterable[str]) -> list[Subject]:
-    """Subjects by name, with Oráculo's variants ("label=arguments") and W1 sizes ("name=N", or "N" for all) applied."""
-    chosen = []
+    """Subjects by name, with variants of each Oráculo row ("label=arguments") and sizes ("name=N", or "N" for every W1)
+    applied."""
+    chosen: list[Subject] = []
     for name in names:
-        if name == "oraculo":
-            chosen.append(oraculo())
-            chosen += [oraculo(*(part.strip() for part in variant.split("=", 1))) for variant in variants]
-        elif name in PEERS:
-            chosen.append(PEERS[name])
-        else:
-            raise SystemExit(f"unknown peer {name!r}; known: {', '.join([*PEERS, 'oraculo'])}")
+        if name not in SUBJECTS:
+            raise SystemExit(f"unknown peer {name!r}; known: {', '.join(SUBJECTS)}")
+        subject = SUBJECTS[name]
+        chosen.append(subject)
+        if subject.ours:
+            chosen += [varied(subject, *variant.split("=", 1)) for variant in variants]
     for size in sizes:
         name, _, number = size.rpartition("=")
         chosen = [
-            replace(subject, w1=int(number), quick_w1=int(number)) if name in ("", subject.label) else subject
+            replace(subject, n=int(number), quick_n=int(number))
+            if name == subject.label or (not name and "W1" in subject.workloads)
+            else subject
             for subject in chosen
         ]
     return chosen
+
+
+def varied(subject: Subject, label: str, extra: str) -> Subject:
+    return replace(subject, label=label.strip(), command=(*subject.command, *shlex.split(extra)))

@@ -7,7 +7,8 @@ and on free ports, warms up, measures one workload, prints one JSON object on st
 - SEQ: ``{"workload": "SEQ", "orchestrations": N, "p50_ms": a, "p99_ms": b, "max_ms": c}``
 - W2: ``{"workload": "W2", "width": F, "seconds": s}``
 
-A ``versions`` object names what was measured. Start-up and warm-up are outside the measured time.
+A ``versions`` object names what was measured. Start-up and warm-up are outside the measured time. Raw client loops are
+programs of the same kind with a workload of their own, RAW (`raw.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import contextlib
 import importlib.metadata
 import json
 import math
-import shutil
+import os
 import socket
 import subprocess
 import sys
@@ -27,6 +28,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
+
+import brokers
 
 WARM_UP = 20
 PATIENCE = 600.0
@@ -46,21 +49,37 @@ class Client(Protocol):
         """Run one fan-out of `width` and its fan-in."""
 
 
-def run(open_client: Callable[[Path], AbstractContextManager[Client]], packages: Sequence[str]) -> None:
+def run(
+    open_client: Callable[[Path], AbstractContextManager[Client]], packages: Sequence[str], servers: Sequence[str] = ()
+) -> None:
     """The whole program: read the command line, open the peer, measure, print."""
+    program(["W1", "SEQ", "W2"], open_client, measure, packages, servers)
+
+
+def program(
+    workloads: Sequence[str],
+    opened: Callable[[Path], AbstractContextManager[Any]],
+    measured: Callable[[Any, str, int], dict[str, Any]],
+    packages: Sequence[str],
+    servers: Sequence[str],
+) -> None:
+    """Open something in a temporary directory, measure it as the command line says, print what was found."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--workload", choices=["W1", "SEQ", "W2"], required=True)
-    parser.add_argument("-n", type=int, required=True, help="orchestrations; for W2, the width")
+    parser.add_argument("--workload", choices=workloads, required=True)
+    parser.add_argument("-n", type=int, required=True, help="orchestrations; for W2, the width; for RAW, messages")
     parser.add_argument("--json", action="store_true", help="accepted for symmetry; the output is always JSON")
     wanted = parser.parse_args()
+    brokers.unwind_on_terminate()
     with tempfile.TemporaryDirectory(prefix="bench-") as directory:
         try:
-            with open_client(Path(directory)) as client:
-                result = measure(client, wanted.workload, wanted.n)
+            with opened(Path(directory)) as subject:
+                result = measured(subject, wanted.workload, wanted.n)
         except BaseException:
             show_logs(Path(directory))
             raise
     result["versions"] = {name: importlib.metadata.version(name) for name in packages}
+    for name in servers:
+        result["versions"] |= brokers.version(name)
     print(json.dumps(result), flush=True)
 
 
@@ -110,6 +129,11 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def port_of(name: str) -> int:
+    """The port of a server, chosen by the program that will start it and known to the workers that it starts."""
+    return int(os.environ.setdefault(f"BENCH_{name.upper()}_PORT", str(free_port())))
+
+
 @contextlib.contextmanager
 def process(name: str, command: Sequence[str], directory: Path, cwd: Path | None = None) -> Iterator[subprocess.Popen]:
     """Run a server or worker, its output in `directory`, and stop it at the end."""
@@ -140,28 +164,8 @@ def wait_for_port(port: int, server: subprocess.Popen, seconds: float = 30) -> N
     raise RuntimeError(f"nothing listens on port {port} after {seconds:.0f} s")
 
 
-@contextlib.contextmanager
-def redis_server(port: int, directory: Path) -> Iterator[None]:
-    """A private Redis: append-only file, flushed every second, no snapshots."""
-    executable = shutil.which("redis-server")
-    if executable is None:
-        raise RuntimeError("redis-server is not installed (benchmarks/setup.sh)")
-    options = {
-        "--port": str(port),
-        "--bind": "127.0.0.1",
-        "--dir": str(directory),
-        "--appendonly": "yes",
-        "--appendfsync": "everysec",
-        "--save": "",
-    }
-    command = [executable, *(part for pair in options.items() for part in pair)]
-    with process("redis", command, directory) as server:
-        wait_for_port(port, server)
-        yield
-
-
 def show_logs(directory: Path) -> None:
     """The last lines of every server log, on stderr, to explain a failure."""
-    for log in sorted(directory.glob("*.log")):
+    for log in sorted(directory.glob("**/*.log")):
         lines = log.read_text(errors="replace").splitlines()[-5:]
         print(f"--- {log.name}", *lines, sep="\n", file=sys.stderr)

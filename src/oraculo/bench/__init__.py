@@ -1,9 +1,9 @@
-"""`oraculo bench`: how fast this machine orchestrates, durably, with nothing else installed.
+"""`oraculo bench`: how fast this machine orchestrates, durably, with nothing else installed or on a real broker.
 
 The workloads are those of `benchmarks/`, so that the figures can stand beside those of other systems:
 
 W1        N orchestrations of 3 collects → 1 execute, all at once
-W2        one orchestration N wide
+W2        one orchestration of N collects → 1 execute that gets all their results
 SEQ       N orchestrations of 3 collects → 1 execute, one after another
 WIDTH     what one result costs 10 wide and N wide
 AGE       listing, showing and submitting in an empty database and in one with N finished orchestrations

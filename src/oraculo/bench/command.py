@@ -7,6 +7,8 @@ import json
 import sys
 from enum import StrEnum
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,8 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from oraculo import logs
-from oraculo.bench import workloads
+from oraculo.bench import profiles, workloads
+from oraculo.bench.place import MEMORY, Place
 from oraculo.errors import MissingExtraError
+from oraculo.settings import load
 
 
 class Workload(StrEnum):
@@ -30,33 +34,65 @@ class Workload(StrEnum):
 
 SIZES = {"W1": 5000, "W2": 10_000, "SEQ": 100, "WIDTH": 10_000, "AGE": 100_000, "INFLIGHT": 10_000}
 USUAL = ("W1", "W2", "SEQ")
+PACKAGES = {
+    "amqp": "pika",
+    "amqps": "pika",
+    "redis": "redis",
+    "rediss": "redis",
+    "nats": "nats-py",
+    "kafka": "aiokafka",
+}
 
 
 def command(
     workload: Annotated[Workload, typer.Option(help="Which workload; all: W1, W2 and SEQ.")] = Workload.ALL,
     n: Annotated[int | None, typer.Option("-n", help="How many orchestrations, or how wide.", min=1)] = None,
+    broker: Annotated[
+        list[str] | None,
+        typer.Option(help="URL of a broker that nobody else uses; repeatable.", metavar="URL", show_default=MEMORY),
+    ] = None,
+    worker_processes: Annotated[int, typer.Option(help="Workers, when the broker is a server.", min=1, max=64)] = 1,
     http: Annotated[bool, typer.Option("--http", help="Submit over HTTP to a server in another process.")] = False,
+    profile: Annotated[
+        Path | None, typer.Option(help="Write profiles into this folder and show the top functions.", metavar="FOLDER")
+    ] = None,
     loop: Annotated[str, typer.Option(help="uvloop, asyncio, or auto: uvloop when it is installed.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per workload on standard output.")] = False,
 ) -> None:
-    """Measure this machine: durable (synchronous=FULL), in one process, with the in-process broker.
+    """Measure this machine, durably (synchronous=FULL): with the in-process broker and workers, or on a server's broker
+    with workers in processes of their own.
 
-    Example: oraculo bench --workload W1 -n 10000 --json
+    Example: oraculo bench --workload W1 -n 10000 --broker redis://127.0.0.1:6379/9 --json
     """
     logs.configure("WARNING", "text")
     console = Console(stderr=True)
     chosen = USUAL if workload is Workload.ALL else (workload.value,)
+    places = [_place(url, worker_processes, profile, http, chosen) for url in broker or [MEMORY]]
     figures = []
     with console.status("…") as status:
-        for name in chosen:
-            run = _workload(name, http)
-            found = _runner(loop)(run(n or SIZES[name], lambda text: status.update(text)))
-            figures.append(found)
-            if as_json:
-                sys.stdout.write(json.dumps(found) + "\n")
-                sys.stdout.flush()
+        for place in places:
+            for name in chosen:
+                run = _workload(name, http)
+                found = _runner(loop)(run(n or SIZES[name], lambda text: status.update(text), place))
+                figures.append(found)
+                if as_json:
+                    sys.stdout.write(json.dumps({**found, "versions": _versions(place.broker)}) + "\n")
+                    sys.stdout.flush()
+                if profile is not None:
+                    profiles.show(profile, sys.stderr)
     if not as_json:
         Console().print(_table(figures))
+
+
+def _place(url: str, processes: int, profile: Path | None, http: bool, chosen: tuple[str, ...]) -> Place:
+    checked = load({"ORACULO_BROKER": url}, None).broker
+    if checked != MEMORY and not set(chosen) <= set(USUAL):
+        raise typer.BadParameter(f"{chosen[0]} runs with {MEMORY} only; {', '.join(USUAL)} run on any broker")
+    if profile is not None:
+        if http:
+            raise typer.BadParameter("--profile shows this process, and with --http the orchestrator is in another")
+        profile.mkdir(parents=True, exist_ok=True)
+    return Place(checked, processes, profile)
 
 
 def _workload(name: str, http: bool) -> Any:
@@ -74,6 +110,17 @@ def _runner(loop: str) -> Any:
             if loop == "uvloop":
                 raise MissingExtraError("--loop uvloop", "fast") from None
     return asyncio.run
+
+
+def _versions(broker: str) -> dict[str, str]:
+    found = {}
+    for package in ("oraculo", "uvloop", PACKAGES.get(broker.partition("://")[0].lower())):
+        if package is not None:
+            try:
+                found[package] = version(package)
+            except PackageNotFoundError:
+                continue
+    return found
 
 
 def _table(figures: list[dict[str, Any]]) -> Table:

@@ -13,8 +13,10 @@ REQUEST: dict[str, Any] = {
 }
 
 
-def wide(width: int) -> dict[str, Any]:
-    return {"coletas": [{"fonte": "bench_a", "parametros": {"n": number}} for number in range(width)]}
+def wide(width: int, *, fan_in: bool) -> dict[str, Any]:
+    """So many collects; with a fan-in, one execute gets all their results."""
+    collects = {"coletas": [{"fonte": "bench_a", "parametros": {"n": number}} for number in range(width)]}
+    return {**collects, "execucoes": REQUEST["execucoes"]} if fan_in else collects
 
 
 def make_worker(concurrency: int = 256) -> Worker:
@@ -30,7 +32,7 @@ async def collect(parametros: dict[str, Any]) -> dict[str, int]:
 
 
 async def add(dados: list[dict[str, Any]]) -> dict[str, int]:
-    return {"soma": sum(item["dados"]["n"] for item in dados)}
+    return {"recebidos": len(dados), "soma": sum(item["dados"]["n"] for item in dados)}
 
 
 worker = make_worker()

@@ -3,126 +3,136 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import resource
 import statistics
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import orjson
 
-from oraculo.bench.work import COLLECTORS, REQUEST, make_worker, wide
+from oraculo.bench.place import Place, opened
+from oraculo.bench.work import COLLECTORS, REQUEST, wide
 from oraculo.bootstrap import Oraculo
 from oraculo.errors import OraculoError
-from oraculo.runtime.tuning import tune
-from oraculo.settings import load
 from oraculo.wire import requests
 
 Progress = Callable[[str], None]
 Figures = dict[str, Any]
 
-
-@asynccontextmanager
-async def embedded(directory: str | None = None, *, workers: bool = True) -> AsyncIterator[Oraculo]:
-    """Oráculo with a SQLite file (synchronous=FULL), the in-process broker and the bench's workers."""
-    tune()
-    with TemporaryDirectory(prefix="oraculo-bench-", dir=directory) as folder:
-        settings = load({"ORACULO_STORE": f"sqlite:///{Path(folder) / 'bench.db'}", "LOG_LEVEL": "WARNING"}, None)
-        async with Oraculo(settings, workers=[make_worker()] if workers else []) as oraculo:
-            yield oraculo
+MESSAGES = 2 * (len(COLLECTORS) + 1)  # of one W1 orchestration: an order and an answer for each task
 
 
-def _check(body: bytes, width: int = 0) -> None:
-    result = orjson.loads(body)
-    expected = result["status"] == "concluida" and (
-        len(result["coletas"]) == width if width else result["execucoes"][0]["resultado"]["soma"] == len(COLLECTORS)
-    )
-    if not expected:
+def _check(body: bytes, received: int, total: int) -> None:
+    """The execute must have seen so many collects, whose numbers have this sum."""
+    result, expected = orjson.loads(body), {"recebidos": received, "soma": total}
+    if result["status"] != "concluida" or result["execucoes"][0]["resultado"] != expected:
         raise OraculoError(f"a benchmark orchestration ended wrong: {body[:300]!r}")
 
 
 async def _one(oraculo: Oraculo) -> bytes:
     accepted = await oraculo.submit(REQUEST)
     body = await oraculo.ended(accepted.run)
-    _check(body)
+    _check(body, len(COLLECTORS), len(COLLECTORS))
     return body
 
 
-async def w1(n: int, progress: Progress) -> Figures:
-    async with embedded() as oraculo:
+async def w1(n: int, progress: Progress, place: Place) -> Figures:
+    async with opened(place) as stage:
+        oraculo = stage.oraculo
         await asyncio.gather(*(_one(oraculo) for _ in range(50)))  # warm up
         progress(f"W1: {n} orchestrations at once")
-        started, cpu = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(_one(oraculo) for _ in range(n)))
+        cpu, worker_cpu = time.process_time(), stage.worker_cpu()
+        started = time.perf_counter()
+        with stage.profiled():
+            await asyncio.gather(*(_one(oraculo) for _ in range(n)))
         seconds = time.perf_counter() - started
-        return {
+        figures = {
             "workload": "W1",
+            **stage.facts,
             "orchestrations": n,
             "seconds": round(seconds, 4),
             "per_second": round(n / seconds, 1),
+            "messages_per_second": round(n * MESSAGES / seconds),
             "cpu_ms_each": round((time.process_time() - cpu) / n * 1000, 4),
             "rss_mib": _rss(),
         }
+        worker_cpu_now = stage.worker_cpu()
+        if worker_cpu is not None and worker_cpu_now is not None:
+            figures["worker_cpu_ms_each"] = round((worker_cpu_now - worker_cpu) / n * 1000, 4)
+        return figures
 
 
-async def seq(n: int, progress: Progress) -> Figures:
-    async with embedded() as oraculo:
+async def seq(n: int, progress: Progress, place: Place) -> Figures:
+    async with opened(place) as stage:
         for _ in range(10):
-            await _one(oraculo)
+            await _one(stage.oraculo)
         progress(f"SEQ: {n} orchestrations, one after another")
         times = []
-        for _ in range(n):
-            started = time.perf_counter()
-            await _one(oraculo)
-            times.append((time.perf_counter() - started) * 1000)
-        return {"workload": "SEQ", "orchestrations": n, **_percentiles(times)}
+        with stage.profiled():
+            for _ in range(n):
+                started = time.perf_counter()
+                await _one(stage.oraculo)
+                times.append((time.perf_counter() - started) * 1000)
+        return {"workload": "SEQ", **stage.facts, "orchestrations": n, **percentiles(times)}
 
 
-async def w2(n: int, progress: Progress) -> Figures:
-    async with embedded() as oraculo:
-        await _one(oraculo)
-        progress(f"W2: one orchestration {n} wide")
-        seconds = await _wide(oraculo, n)
-        return {"workload": "W2", "width": n, "seconds": round(seconds, 4), "results_per_second": round(n / seconds)}
+async def w2(n: int, progress: Progress, place: Place) -> Figures:
+    async with opened(place) as stage:
+        await asyncio.gather(*(_one(stage.oraculo) for _ in range(20)))  # warm up
+        progress(f"W2: one orchestration {n} wide, and its fan-in")
+        with stage.profiled():
+            seconds = await _wide(stage.oraculo, n)
+        return {
+            "workload": "W2",
+            **stage.facts,
+            "width": n,
+            "seconds": round(seconds, 4),
+            "results_per_second": round(n / seconds),
+        }
 
 
-async def _wide(oraculo: Oraculo, width: int) -> float:
-    request = requests.parse(wide(width))
+async def _wide(oraculo: Oraculo, width: int, *, fan_in: bool = True) -> float:
+    request = requests.parse(wide(width, fan_in=fan_in))
     started = time.perf_counter()
     accepted = await oraculo.submit(request)
     body = await oraculo.ended(accepted.run)
     seconds = time.perf_counter() - started
-    _check(body, width)
+    if fan_in:
+        _check(body, width, width * (width - 1) // 2)
+    elif len(orjson.loads(body)["coletas"]) != width:
+        raise OraculoError(f"a benchmark orchestration ended wrong: {body[:300]!r}")
     return seconds
 
 
-async def width(n: int, progress: Progress) -> Figures:
+async def width(n: int, progress: Progress, place: Place) -> Figures:
     """The same number of results, once in orchestrations 10 wide and once in one orchestration N wide."""
     narrow: list[float] = []
     broad: list[float] = []
     for _ in range(3):
-        async with embedded() as oraculo:
+        async with opened(place) as stage:
+            oraculo = stage.oraculo
             await _one(oraculo)
             progress(f"WIDTH: {n // 10} orchestrations 10 wide")
-            request = requests.parse(wide(10))
+            request = requests.parse(wide(10, fan_in=False))
             started = time.perf_counter()
             accepted = await asyncio.gather(*(oraculo.submit(request) for _ in range(n // 10)))
             await asyncio.gather(*(oraculo.ended(one.run) for one in accepted))
             narrow.append((time.perf_counter() - started) / n * 1e6)
             progress(f"WIDTH: one orchestration {n} wide")
-            broad.append(await _wide(oraculo, n) / n * 1e6)
+            broad.append(await _wide(oraculo, n, fan_in=False) / n * 1e6)
     ten, all_ = statistics.median(narrow), statistics.median(broad)
     return {"workload": "WIDTH", "width": n, "us_per_result_10": round(ten, 1), "us_per_result_n": round(all_, 1),
             "ratio": round(all_ / ten, 3)}  # fmt: skip
 
 
-async def inflight(n: int, progress: Progress) -> Figures:
+async def inflight(n: int, progress: Progress, place: Place) -> Figures:
     """Nobody works, so everything stays open."""
-    async with embedded(workers=False) as oraculo:
+    async with opened(place, workers=False) as stage:
+        oraculo = stage.oraculo
         before = _rss_now()
         progress(f"INFLIGHT: {n} orchestrations open")
         request = requests.parse(REQUEST)
@@ -133,9 +143,10 @@ async def inflight(n: int, progress: Progress) -> Figures:
                 "rss_mib_before": before}  # fmt: skip
 
 
-async def age(n: int, progress: Progress) -> Figures:
+async def age(n: int, progress: Progress, place: Place) -> Figures:
     """Listing, showing and submitting: empty, then with N finished orchestrations."""
-    async with embedded() as oraculo:
+    async with opened(place) as stage:
+        oraculo = stage.oraculo
         await asyncio.gather(*(_one(oraculo) for _ in range(200)))
         young = await _everyday(oraculo)
         done = 200
@@ -183,13 +194,11 @@ async def _everyday(oraculo: Oraculo) -> dict[str, float]:
     return figures
 
 
-def _percentiles(times: list[float]) -> Figures:
+def percentiles(times: Sequence[float]) -> Figures:
+    """By nearest rank: the smallest value that so many of all values do not exceed."""
     ordered = sorted(times)
-    return {
-        "p50_ms": round(statistics.median(ordered), 3),
-        "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 3),
-        "max_ms": round(ordered[-1], 3),
-    }
+    ranks = {f"p{percent}_ms": math.ceil(len(ordered) * percent / 100) - 1 for percent in (50, 99)}
+    return {**{name: round(ordered[rank], 3) for name, rank in ranks.items()}, "max_ms": round(ordered[-1], 3)}
 
 
 def _rss() -> float:
