@@ -1,14 +1,15 @@
 # make run   sets everything up and shows the main job working
 # make test  sets everything up and runs every check
-# Both need nothing but Python 3.11+ and make.
+# Both need nothing but Python 3.11+ and make. Tests use real servers where they are installed or can be (make services).
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
+SUITE  ?= embedded
 
-.PHONY: run test check unit fmt lint types imports simulate bench bench-peers docs services lock clean help
+.PHONY: chaos run test check unit fmt lint types imports simulate bench bench-peers docs services lock clean help
 
 help:
 	@sed -n 's/^# //p' Makefile; grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/ —/'
@@ -29,7 +30,7 @@ test: $(STAMP) check unit ## every check and every test
 
 check: lint types imports
 
-unit: $(STAMP)
+unit: $(STAMP) services
 	@echo "== tests"
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
@@ -51,14 +52,19 @@ simulate: $(STAMP) ## many more simulated worlds than make test
 bench: $(STAMP) ## W1, W2 and SEQ on this machine
 	@$(BIN)/oraculo bench
 
-bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS
-	@benchmarks/setup.sh && $(BIN)/python benchmarks/run.py --json benchmarks/results/latest.json
+bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SUITE=redis, rabbitmq, nats or kafka on brokers
+	@benchmarks/setup.sh && $(BIN)/python benchmarks/run.py --suite $(SUITE) --json benchmarks/results/latest-$(SUITE).json
 
 docs: $(STAMP) ## check that docs and code agree
 	@$(BIN)/pytest tests/test_docs.py
 
-services: ## servers for tests (none are needed yet: everything runs embedded)
-	@echo "no servers needed"
+services: $(STAMP) ## RabbitMQ, Redis, NATS and Kafka for tests: installs what is missing and can be had
+	@echo "== servers for tests"
+	@$(BIN)/python -m services.install
+
+chaos: $(STAMP) services ## everything is killed 30 times on every broker, 30 flaps, longer faults
+	@ORACULO_CHAOS_KILLS=30 $(BIN)/pytest -s tests/acceptance/test_broker_kills.py tests/acceptance/test_broker_faults.py \
+	  tests/acceptance/test_failover.py
 
 lock: $(STAMP) ## refresh requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
