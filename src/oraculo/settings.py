@@ -149,7 +149,10 @@ VARIABLES: dict[str, Variable] = {
         "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
     ),
     "max_open": Variable(
-        "ORACULO_MAX_OPEN", "100000", _whole(1, 100000000), "orchestrations that may be open at once; more get 503"
+        "ORACULO_MAX_OPEN",
+        "100000",
+        _whole(1, 100000000),
+        "orchestrations that may be open at once; more get 503, or wait in their queue",
     ),
     "webhook_secrets": Variable(
         "ORACULO_WEBHOOK_SECRET",

@@ -59,6 +59,25 @@ def desk(broker: FailingBroker, engine: DirectEngine) -> Desk:
     return Desk(broker, engine)
 
 
+async def test_a_full_house_leaves_messages_in_their_queue(
+    desk: Desk, broker: FailingBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FULL_PAUSE", 0.001)
+    full = True
+    intake = Intake(broker, QUEUE, result_work, desk.engine.submit, lambda: full)
+    await broker.publish([Outgoing(QUEUE, b"x", "")])
+    running = asyncio.create_task(intake.run())
+    await asyncio.sleep(0.02)
+    assert broker.depths()[QUEUE] == (1, 0) and intake.taken() == 0
+    full = False
+    async with asyncio.timeout(5):
+        while broker.depths()[QUEUE] != (0, 0):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    assert intake.taken() == 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 class TestResultWork:
     def test_a_result(self) -> None:
         work = result_work(result(), QUEUE)

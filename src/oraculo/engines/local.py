@@ -97,8 +97,13 @@ class LocalEngine:
     # -- life --------------------------------------------------------------------------------------------------------
 
     def listen(self, queue: str, translate: Translate) -> None:
-        """Take messages from one more queue. Before `start`."""
-        self.intakes.append(Intake(self.broker, queue, translate, partial(self.submit, piecewise=True)))
+        """Take messages from one more queue. Before `start`. Those that open orchestrations wait there when too many
+        are open."""
+        full = self._is_full if queue == names.REQUESTS else lambda: False
+        self.intakes.append(Intake(self.broker, queue, translate, partial(self.submit, piecewise=True), full))
+
+    def _is_full(self) -> bool:
+        return self.open >= self._max_open
 
     async def start(self) -> Self:
         """Recovered and running when it returns."""

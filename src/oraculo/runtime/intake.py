@@ -23,6 +23,7 @@ log = structlog.get_logger("oraculo.intake")
 BATCH = 512
 WAIT = 5.0
 RETRY_DELAY = 1.0
+FULL_PAUSE = 0.2
 
 Submit = Callable[[list[Work]], Awaitable[list[Outcome]]]
 Translate = Callable[[bytes, str], Work]
@@ -47,13 +48,22 @@ def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlatio
 
 
 class Intake:
-    """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable."""
+    """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable. While
+    `full` says so, messages are left where they are: the queue is the best place for them to wait."""
 
-    def __init__(self, broker: Broker, queue: str, translate: Translate, submit: Submit) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        queue: str,
+        translate: Translate,
+        submit: Submit,
+        full: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._broker = broker
         self.queue = queue
         self._translate = translate
         self._submit = submit
+        self._full = full
         self._taken: dict[str, int] = {}
         self.returned = 0  # messages that were given back, because nothing could be done with them yet
         self.fetches = 0
@@ -66,6 +76,8 @@ class Intake:
 
     async def run(self) -> None:
         while True:
+            while self._full():  # noqa: ASYNC110
+                await asyncio.sleep(FULL_PAUSE)
             self.asking = True
             try:
                 deliveries = await self._broker.fetch(self.queue, limit=BATCH, wait=WAIT)
