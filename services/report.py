@@ -1,0 +1,40 @@
+"""Which servers there are, and what of each is installed here."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+from dataclasses import dataclass
+
+from services.server import Server
+
+CLASSES = {
+    "rabbitmq": "services.rabbitmq:RabbitMQ",
+    "redis": "services.redis:Redis",
+    "nats": "services.nats:Nats",
+    "kafka": "services.kafka:Kafka",
+}
+
+
+def class_of(name: str) -> type[Server]:
+    module, _, attribute = CLASSES[name].partition(":")
+    found: type[Server] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`version` when it can be started; else `missing` says what is not there."""
+
+    name: str
+    version: str = ""
+    missing: str = ""
+
+
+def look(name: str) -> Found:
+    try:
+        kind = class_of(name)
+        missing = kind.missing()
+        return Found(name, missing=missing) if missing else Found(name, version=kind.version())
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
+        return Found(name, missing=f"{type(error).__name__}: {error}")
