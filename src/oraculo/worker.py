@@ -38,6 +38,7 @@ log = structlog.get_logger("oraculo.worker")
 F = TypeVar("F", bound=Callable[..., Any])
 
 TAKE = 256
+FLUSHES = 3  # answers are sent in so many calls at once
 WAIT = 5.0
 RETRY_FIRST, RETRY_MOST = 0.1, 5.0
 HOLD = 5.0  # seconds that an order of a shared queue may wait here for a free slot before others get it
@@ -238,10 +239,24 @@ class Worker:
         return worker_answers.success(handler, value)
 
     async def _send(self, transport: Transport) -> None:
-        while not self._no_more_answers or self._outbox:
-            await self._written.wait()
-            self._written.clear()
-            await self._flush(transport)
+        """While some answers are being confirmed the next ones are on their way."""
+        flying: set[asyncio.Task[None]] = set()
+        try:
+            while not self._no_more_answers or self._outbox:
+                await self._written.wait()
+                self._written.clear()
+                if len(flying) >= FLUSHES:
+                    await asyncio.wait(flying, return_when=asyncio.FIRST_COMPLETED)
+                if self._outbox:
+                    task = asyncio.create_task(self._flush(transport))
+                    flying.add(task)
+                    task.add_done_callback(flying.discard)
+                    await asyncio.sleep(0)
+            if flying:
+                await asyncio.wait(flying)
+        finally:
+            for task in list(flying):
+                task.cancel()
 
     async def _flush(self, transport: Transport) -> None:
         """Everything that is written so far goes in one call; when that fails, again, for as long as it takes."""

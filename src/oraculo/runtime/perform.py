@@ -32,6 +32,7 @@ from oraculo.wire import payloads
 log = structlog.get_logger("oraculo.perform")
 
 BATCH = 1000
+AT_ONCE = 3  # batches that wait for their confirmation
 NOTICES_AT_ONCE = 32
 RETRY_FIRST, RETRY_MOST = 0.05, 5.0
 CONFIRM_AFTER = 0.1  # seconds
@@ -63,6 +64,8 @@ class Performer:
         self._result_of = result_of
         self._owed_of = owed_of
         self._owed: deque[Owed] = deque()
+        self._flying: set[asyncio.Task[None]] = set()
+        self._in_flight = 0  # messages that are being published
         self._postponed: list[Owed] = []
         self._postponing: asyncio.TimerHandle | None = None
         self._absent: set[str] = set()  # queues that nobody has made yet
@@ -91,15 +94,31 @@ class Performer:
 
     @property
     def waiting(self) -> int:
-        return len(self._owed) + len(self._postponed) + len(self._notices) + len(self._confirmed)
+        return len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices) + len(self._confirmed)
 
     async def run(self) -> None:
-        """Publish for ever."""
+        """Publish for ever. While a server confirms one batch the next is on its way: nobody needs their order."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             while self._owed:
-                await self._publish([self._owed.popleft() for _ in range(min(BATCH, len(self._owed)))])
+                if len(self._flying) >= AT_ONCE:
+                    await asyncio.wait(self._flying, return_when=asyncio.FIRST_COMPLETED)
+                    continue
+                batch = [self._owed.popleft() for _ in range(min(BATCH, len(self._owed)))]
+                if self._broker.volatile:
+                    await self._publish(batch)
+                    continue
+                self._in_flight += len(batch)
+                task = asyncio.create_task(self._fly(batch))
+                self._flying.add(task)
+                task.add_done_callback(self._flying.discard)
+
+    async def _fly(self, batch: list[Owed]) -> None:
+        try:
+            await self._publish(batch)
+        finally:
+            self._in_flight -= len(batch)
 
     async def _publish(self, owed: Sequence[Owed]) -> None:
         """Returns when all of them are confirmed, refused, no longer owed, or postponed."""
@@ -293,6 +312,7 @@ class Performer:
         for timer in (self._recording, self._postponing):
             if timer is not None:
                 timer.cancel()
-        for task in list(self._notices):
+        left = [*self._notices, *self._flying]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*self._notices, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)

@@ -1,0 +1,353 @@
+"""The connection to a Kafka cluster: a producer and an administrator that stand or fall together.
+
+The supervisor makes them, asks the cluster for a sign of life every two seconds, and makes them anew when there is none
+or when somebody says that they are silent. Consumers have connections of their own (queue.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+import re
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import KafkaError, for_code
+
+from oraculo.adapters.brokers.kafka.close import close_consumer, close_producer, ended
+from oraculo.adapters.brokers.kafka.ferry import BATCH, Ferry
+from oraculo.adapters.brokers.kafka.options import Options
+from oraculo.errors import BrokerUnavailableError
+from oraculo.ports.broker import Health
+
+log = structlog.get_logger("oraculo.broker")
+
+PULSE = 2.0  # seconds between two signs of life
+FIRST_RETRY, LAST_RETRY = 0.1, 2.0
+FRESH = 300.0  # seconds for which what is known of a topic is taken to be so
+KAFKA_MAX_MESSAGE = 1_048_588  # Kafka's own default
+UNKNOWN_TOPIC, TOPIC_EXISTS, INVALID_TOPIC = 3, 36, 17
+SILENT = ("KafkaConnectionError", "NodeNotReadyError", "RequestTimedOutError", "StaleMetadata")
+
+_client_log = logging.getLogger("aiokafka")
+if _client_log.level == logging.NOTSET:
+    _client_log.setLevel(
+        logging.CRITICAL
+    )  # it tells of every retry; we tell once that it is lost and once that it is back
+
+
+class RefusedNameError(Exception):
+    """Kafka does not allow this name for a topic."""
+
+
+@dataclass(slots=True)
+class Connection:
+    producer: Any
+    admin: Any
+    ferry: Ferry
+    lost: asyncio.Future[None]
+    task: asyncio.Task[None] | None = None  # the ferry's
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """It exists; `limit` is the most bytes that a batch for it may have."""
+
+    limit: int
+    partitions: tuple[int, ...]
+    read: float  # when that was so
+
+
+def allowed_name(name: str) -> bool:
+    return re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) is not None and name not in (".", "..")
+
+
+class Link:
+    """`topics` are those that are known to exist."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.topics: dict[str, Topic] = {}
+        self._connection: Connection | None = None
+        self._up = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._error = ""
+        self._tried = False  # a first connection was tried: what is not up now is down
+        self._reconnects = -1
+        self._supervisor: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._making: dict[str, asyncio.Task[Topic]] = {}
+        self._reader: Any = None
+        self._reading = asyncio.Lock()
+        self.outages = 0
+
+    @property
+    def up(self) -> bool:
+        return self._connection is not None
+
+    def health(self) -> Health:
+        return Health(self.up, "" if self.up else self._error or "not connected yet", max(self._reconnects, 0))
+
+    def start(self) -> None:
+        if self._supervisor is None:
+            self._supervisor = self.spawn(self._supervise())
+
+    async def ready(self, patience: float) -> Connection:
+        """At once when it stands or is known to be down; a first connection is waited for."""
+        if self._connection is None:
+            self.start()
+            if not self._tried:
+                await self.wait_up(patience)
+        if self._connection is None:
+            await asyncio.sleep(0)  # whoever tries again at once must not keep us from connecting
+            raise BrokerUnavailableError(f"no connection to Kafka: {self._error or self.options.where}")
+        return self._connection
+
+    async def wait_up(self, patience: float | None) -> bool:
+        self.start()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._up.wait()
+        return self.up
+
+    def drop(self, why: str, connection: Connection | None = None) -> None:
+        """It is silent. `connection`: only if it is still this one."""
+        if self._connection is None or connection not in (None, self._connection):
+            return
+        self._error = why
+        self._down()
+
+    def renew(self) -> None:
+        """It may be fine, and is made anew all the same: whoever asks meanwhile waits for it."""
+        self._tried = False
+        self.drop("it was reset")
+
+    async def close(self) -> None:
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            supervisor.cancel()
+            await asyncio.gather(supervisor, return_exceptions=True)
+        self._down()
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # -- topics ------------------------------------------------------------------------------------------------------
+
+    async def topic(self, name: str) -> Topic:
+        """Made if it does not exist. Several who ask at once wait for one answer."""
+        found = self.topics.get(name)
+        if found is not None and found.read > time.monotonic() - FRESH:
+            return found
+        if not allowed_name(name):
+            raise RefusedNameError(f"Kafka does not allow the topic name {name[:260]!r}")
+        making = self._making.get(name)
+        if making is None:
+            making = self._making[name] = self.spawn(self._find_topic(name))
+            making.add_done_callback(lambda _: self._making.pop(name, None))
+        try:
+            return await asyncio.shield(making)
+        except KafkaError as error:
+            raise BrokerUnavailableError(f"the topic {name} cannot be had: {error}") from error
+
+    async def exists(self, name: str) -> bool:
+        return name in self.topics or (allowed_name(name) and await self._limit(name) is not None)
+
+    async def settings(self, kind: ConfigResourceType, name: str) -> dict[str, str] | None:
+        """Of a topic or a broker; None when there is no such thing."""
+        connection = await self.ready(self.options.confirm_timeout)
+        (answer,) = await connection.admin.describe_configs([ConfigResource(kind, name)])
+        for code, reason, _, _, entries, *_ in answer.resources:
+            if code == UNKNOWN_TOPIC:
+                return None
+            if code:
+                raise for_code(code)(reason)
+            return {entry[0]: entry[1] for entry in entries}
+        return None
+
+    async def nodes(self) -> list[int]:
+        connection = await self.ready(self.options.confirm_timeout)
+        while not (nodes := (await connection.admin.describe_cluster())["brokers"]):
+            pass  # they have just come back, and are not members of their cluster yet
+        return [node["node_id"] for node in nodes]
+
+    async def _find_topic(self, name: str) -> Topic:
+        limit = await self._limit(name)
+        if limit is None:
+            await self._create(name)
+            limit = await self._limit(name)
+        partitions = await self.partitions(name)
+        topic = self.topics[name] = Topic(limit or KAFKA_MAX_MESSAGE, tuple(partitions), time.monotonic())
+        return topic
+
+    async def _limit(self, name: str) -> int | None:
+        try:
+            settings = await self.settings(ConfigResourceType.TOPIC, name)
+        except KafkaError as error:
+            if _silent(error):
+                raise
+            return KAFKA_MAX_MESSAGE  # we may not ask
+        return None if settings is None else int(settings.get("max.message.bytes") or KAFKA_MAX_MESSAGE)
+
+    async def _create(self, name: str) -> None:
+        connection = await self.ready(self.options.confirm_timeout)
+        replication = self.options.replication if self.options.replication > 0 else await self._replication()
+        wanted = {"max.message.bytes": str(self.options.max_message)}
+        topic = NewTopic(name, self.options.partitions, replication, topic_configs=wanted)
+        answer = await connection.admin.create_topics([topic])
+        for _, code, *reason in answer.topic_errors:
+            if code == INVALID_TOPIC:
+                raise RefusedNameError(str(reason))
+            if code not in (0, TOPIC_EXISTS):
+                raise for_code(code)(*reason)
+
+    async def _replication(self) -> int:
+        """The cluster's default, which this client cannot ask for by leaving it out; three where we may not know it."""
+        nodes = await self.nodes()
+        try:
+            settings = await self.settings(ConfigResourceType.BROKER, str(nodes[0])) or {}
+            return int(settings["default.replication.factor"])
+        except (KafkaError, KeyError, ValueError) as error:
+            if _silent(error):
+                raise
+            return min(3, len(nodes))
+
+    # -- offsets -----------------------------------------------------------------------------------------------------
+
+    async def partitions(self, topic: str) -> list[int]:
+        """Of a topic that exists."""
+        connection = await self.ready(self.options.confirm_timeout)
+        return sorted(await connection.producer.partitions_for(topic))
+
+    async def committed(self, group: str, topic: str, partitions: list[int]) -> dict[int, tuple[int, str]]:
+        """Partition → the group's offset (-1: none) and the note beside it."""
+        connection = await self.ready(self.options.confirm_timeout)
+        asked = [TopicPartition(topic, partition) for partition in partitions]
+        while True:
+            try:
+                found = await connection.admin.list_consumer_group_offsets(group, partitions=asked)
+                break
+            except KafkaError as error:
+                if _silent(error) or not error.retriable:
+                    raise
+                await asyncio.sleep(FIRST_RETRY)  # the cluster is about to choose who keeps them
+        return {at.partition: (said.offset, said.metadata or "") for at, said in found.items()}
+
+    async def bounds(self, topic: str, partitions: list[int]) -> dict[int, tuple[int, int]]:
+        """Partition → its first offset, and the one after its last."""
+        asked = [TopicPartition(topic, partition) for partition in partitions]
+        async with self._reading:
+            if self._reader is None:
+                reader = AIOKafkaConsumer(
+                    **self.options.connection(), request_timeout_ms=int(self.options.confirm_timeout * 1000)
+                )
+                try:
+                    await reader.start()
+                except BaseException:
+                    await close_consumer(reader)
+                    raise
+                self._reader = reader
+        begins = await self._reader.beginning_offsets(asked)
+        ends = await self._reader.end_offsets(asked)
+        return {at.partition: (begins[at], ends[at]) for at in asked}
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def _supervise(self) -> None:
+        pause = FIRST_RETRY
+        while True:
+            try:
+                connection = await self._connect()
+            except (KafkaError, OSError, TimeoutError) as error:
+                if not self._error:
+                    log.warning("broker unreachable", broker="kafka", where=self.options.where, error=_text(error))
+                self._tried, self._error = True, f"{self.options.where}: {_text(error)}"
+                await asyncio.sleep(pause * random.uniform(0.8, 1.2))
+                pause = min(pause * 2, LAST_RETRY)
+                continue
+            pause = FIRST_RETRY
+            self._reconnects += 1
+            if self._error:
+                log.info("broker connection is back", broker="kafka", where=self.options.where)
+            self._tried, self._error = True, ""
+            self._connection = connection
+            self._lost.clear()
+            self._up.set()
+            await self._watch(connection)
+            log.warning("broker connection lost", broker="kafka", where=self.options.where, error=self._error)
+
+    async def _connect(self) -> Connection:
+        shared = self.options.connection()
+        patience = self.options.confirm_timeout
+        timeout = {"request_timeout_ms": int(patience * 1000)}
+        admin = AIOKafkaAdminClient(**shared, **timeout)
+        producer = AIOKafkaProducer(**shared, **timeout, acks="all", enable_idempotence=True, max_batch_size=BATCH)
+        connection = Connection(producer, admin, Ferry(producer), asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(patience):
+                await admin.start()
+                await producer.start()
+        except BaseException:
+            self.spawn(_close(connection))
+            raise
+        connection.task = self.spawn(connection.ferry.run())
+        return connection
+
+    async def _watch(self, connection: Connection) -> None:
+        """Until it is dropped or gives no sign of life twice: one node of several may be gone."""
+        misses = 0
+        while not self._lost.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PULSE if misses == 0 else PULSE / 4):
+                    await self._lost.wait()
+                return
+            try:
+                async with asyncio.timeout(self.options.confirm_timeout):
+                    await connection.admin.find_coordinator(self.options.group)
+                misses = 0
+            except (KafkaError, OSError, TimeoutError) as error:
+                misses = misses + 1 if _silent(error) else 0
+                if misses == 2:
+                    self.drop(f"{self.options.where}: {_text(error)}", connection)
+
+    def _down(self) -> None:
+        connection, self._connection = self._connection, None
+        reader, self._reader = self._reader, None
+        self._up.clear()
+        self._lost.set()
+        self.topics.clear()
+        self.outages += 1
+        if connection is not None:
+            connection.lost.set_result(None)
+            self.spawn(_close(connection))
+        if reader is not None:
+            self.spawn(close_consumer(reader))
+
+
+async def _close(connection: Connection) -> None:
+    if connection.task is not None:
+        connection.task.cancel()
+    await ended(connection.admin.close())
+    await close_producer(connection.producer)
+
+
+def _silent(error: BaseException) -> bool:
+    """It says nothing about the cluster but that we do not hear it."""
+    return isinstance(error, OSError) or type(error).__name__ in SILENT
+
+
+def _text(error: BaseException) -> str:
+    return str(error) or type(error).__name__

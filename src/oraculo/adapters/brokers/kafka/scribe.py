@@ -1,0 +1,57 @@
+"""Writes to Kafka what was settled: soon, and for all partitions at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError, OffsetMetadataTooLargeError
+
+from oraculo.adapters.brokers.kafka.holdings import Holdings
+from oraculo.adapters.brokers.kafka.ledger import ROOM, Ledger
+
+PAUSE = 0.1  # seconds in which settlements are collected before they are written
+
+
+class Scribe:
+    def __init__(self, topic: str, holdings: Holdings) -> None:
+        self.dirty = asyncio.Event()  # there is something to write
+        self._topic = topic
+        self._holdings = holdings
+        self._room = ROOM
+
+    async def run(self, consumer: Any, serving: asyncio.Event) -> None:
+        while True:
+            await self.dirty.wait()
+            await asyncio.sleep(PAUSE)
+            await serving.wait()
+            self.dirty.clear()
+            try:
+                await self.write(consumer)
+            except KafkaError:
+                self.dirty.set()
+                await asyncio.sleep(PAUSE)
+
+    async def write(self, consumer: Any) -> None:
+        words: dict[Any, tuple[int, str]] = {}
+        written: list[tuple[Ledger, tuple[int, str]]] = []
+        for ledger in self._holdings.ledgers.values():
+            if ledger.dirty and ledger.next >= 0:
+                ledger.dirty = False
+                word = ledger.word(self._room)
+                words[TopicPartition(self._topic, ledger.partition)] = word
+                written.append((ledger, word))
+                ledger.claims.add(word)
+        if not words:
+            return
+        try:
+            await consumer.commit(words)
+        except BaseException as error:
+            for ledger, _ in written:
+                ledger.dirty = True
+            if isinstance(error, OffsetMetadataTooLargeError):
+                self._room //= 2  # this server's offset.metadata.max.bytes is less than the default
+            raise
+        for ledger, word in written:
+            ledger.claims = {word}
