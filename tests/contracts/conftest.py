@@ -101,6 +101,8 @@ def broker_case_of(name: str) -> BrokerCase:
         return MemoryCase()
     case: BrokerCase = importlib.import_module(f"contracts.case_{name}").Case()
     return case
+
+
 STORES = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
 
 
