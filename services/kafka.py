@@ -40,6 +40,7 @@ share.coordinator.state.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
 log.cleaner.dedupe.buffer.size=2097152
 log.index.size.max.bytes=65536
 controlled.shutdown.enable=false

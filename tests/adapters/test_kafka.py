@@ -206,7 +206,7 @@ class TestUrl:
     @pytest.mark.parametrize(
         "rest",
         [
-            "?nothing=1", "?partitions=0", "?partitions=x", "?replication=0", "?lease=1", "?confirm_timeout=0",
+            "?nothing=1", "?partitions=0", "?partitions=x", "?replication=0", "?lease=0", "?confirm_timeout=0",
             "?group=", "?group=a%20b", "/path", "?tls=2", "?sasl=GSSAPI", "?max_message=1", "?servers=a:b",
             "?servers=", "#x", "?group=a&group=b",
         ],

@@ -52,6 +52,11 @@ GHOST = """
 """
 
 
+def _hear_interrupts() -> None:
+    """A run in the background of a shell is started deaf to SIGINT, and its children with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Run:
     """One pytest command on a file of its own, with the conftest of this project."""
 
@@ -76,6 +81,7 @@ class Run:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=_hear_interrupts,
             start_new_session=True,
         )
 

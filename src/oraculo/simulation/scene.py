@@ -41,7 +41,7 @@ class Dials:
         return cls(
             masked=masked,
             volatile=volatile,
-            lossy=masked and not volatile and rng.random() < 0.15,
+            lossy=masked and not volatile and rng.random() < 0.3,
             horizon=horizon,
             crash_point=rng.choice((0, 0.005, 0.02, 0.06)),
             crash_every=rng.choice((0, 4, 10)),

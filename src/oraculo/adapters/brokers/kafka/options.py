@@ -17,7 +17,7 @@ NOTICE = 5000  # milliseconds without an answer after which a consumer's connect
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ALLOWED = (
     "kafka://[user:password@]host[:9092]/ with the options servers (host:port+host:port), group, partitions (1-1000), "
-    "replication (-1 or 1-100), max_message (1000-100000000 bytes), confirm_timeout (0.1-60 s), lease (6-300 s), "
+    "replication (-1 or 1-100), max_message (1000-100000000 bytes), confirm_timeout (0.1-60 s), lease (1-300 s), "
     f"tls (0, 1), tls_ca (a file), sasl ({', '.join(MECHANISMS)})"
 )
 
@@ -121,7 +121,7 @@ READ: dict[str, Callable[[str], Any]] = {
     "replication": _replication,
     "max_message": _whole(1000, 100_000_000),
     "confirm_timeout": _number(0.1, 60),
-    "lease": _number(6, 300),
+    "lease": _number(1, 300),
     "tls": lambda text: _one_of("0", "1")(text) == "1",
     "tls_ca": str,
     "sasl": _one_of(*MECHANISMS),
