@@ -89,7 +89,7 @@ class ModelBroker:
         for name, queue in self.queues.items():
             queue.wake()
             if scene.dials.lossy:
-                kept = [delivery for delivery in queue.ready if scene.rng.random() < 0.7]
+                kept = [delivery for delivery in queue.ready if scene.rng.random() < 0.5]
                 lost = len(queue.ready) - len(kept)
                 queue.ready = kept
                 if lost:

@@ -48,7 +48,7 @@ class Dials:
             lost_confirm=rng.choice((0, 0.05, 0.25)),
             duplicate=rng.choice((0, 0.1, 0.3)),
             delay=rng.choice((0, 0.2, 0.5)),
-            broker_down_every=rng.choice((0, 0, 6)),
+            broker_down_every=rng.choice((0, 3, 6)),
             store_down_every=rng.choice((0, 0, 5, 3)),
             pause=rng.choice((0, 0.2, 0.6)),
             wall_jumps=rng.random() < 0.4,
