@@ -111,6 +111,13 @@ def test_doctor_of_an_empty_folder_makes_nothing(alone: Cli) -> None:
     assert list(alone.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("scheme", ["amqp", "redis", "nats", "kafka"])
+def test_doctor_says_which_broker_cannot_be_reached(alone: Cli, scheme: str) -> None:
+    found = alone.json("doctor", code=1, ORACULO_BROKER=f"{scheme}://user:segredo@127.0.0.1:9")
+    (broker,) = [one for one in found["checks"] if one["name"] == "broker"]
+    assert broker["level"] == "broken" and broker["fix"] and "segredo" not in str(found)
+
+
 @pytest.mark.parametrize(
     ("env", "name"),
     [

@@ -35,7 +35,7 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
                 "nome": name,
                 "publica": name == active,
                 "conectado": health.connected,
-                "ok": probe.ok,
+                "ok": probe.ok if probe.ok is None else probe.ok and health.connected,
                 "aberto": breakers[name].open if name in breakers else False,
                 "durabilidade": probe.durability,
                 "sonda_em": probe.at,

@@ -14,7 +14,14 @@ from oraculo.cli.exits import Exit
 from oraculo.cli.findings import Finding, broken, fine, warning
 from oraculo.cli.output import AsJson, Url, emit, out, safe, symbol
 from oraculo.cli.texts import t
-from oraculo.errors import ApiError, MissingExtraError, OraculoError, ServerUnreachableError, SettingsError
+from oraculo.errors import (
+    ApiError,
+    BrokerUnavailableError,
+    MissingExtraError,
+    OraculoError,
+    ServerUnreachableError,
+    SettingsError,
+)
 
 if TYPE_CHECKING:
     from oraculo.settings import Settings
@@ -84,9 +91,12 @@ def _files(known: Settings) -> Iterator[Finding]:
 
 
 def _broker(known: Settings) -> Iterator[Finding]:
+    from oraculo import logs
+
     if known.broker.startswith("memory:"):
         yield fine("broker", "memory: in the orchestrator's process; what it forgets, the journal sends again")
         return
+    logs.configure("CRITICAL", "text")  # what an adapter logs is in the finding
     for url in known.broker.split(","):
         yield asyncio.run(_reach(url.strip()))
 
@@ -105,6 +115,9 @@ async def _reach(url: str) -> Finding:
     try:
         async with asyncio.timeout(BROKER_PATIENCE):
             durability = await broker.durability()
+        health = broker.health()
+        if not health.connected:
+            raise BrokerUnavailableError(health.error or "no connection")
     except (OraculoError, TimeoutError) as error:
         return broken("broker", f"{where}: {error or 'no answer'}", "start the server, or change ORACULO_BROKER")
     finally:
