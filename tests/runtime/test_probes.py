@@ -142,6 +142,20 @@ class TestSilence:
             await prober.look_for_silence("um")
         assert broker.resets == 0
 
+    async def test_one_of_several_is_deaf_while_the_others_deliver(
+        self, engine: DirectEngine, clock: ManualClock
+    ) -> None:
+        deaf, fine = Deaf(), Deaf()
+        intake = Intake(deaf, names.RESULTS, result_work, engine.submit)
+        prober = Prober({"surdo": deaf, "bom": fine}, clock, [intake])
+        await deaf.publish([Outgoing(names.RESULTS, b"x", "")])
+        intake.asking = True
+        for number in range(SILENT_AFTER + 1):
+            await intake.take([Delivery(names.RESULTS, b"y", number, broker="bom")])
+            for name in ("surdo", "bom"):
+                await prober.look_for_silence(name)
+        assert (deaf.resets, fine.resets) == (1, 0)
+
     async def test_an_empty_queue_is_no_silence(self, desk: tuple[Deaf, Intake, Prober]) -> None:
         broker, intake, prober = desk
         intake.asking = True

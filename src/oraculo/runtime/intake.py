@@ -71,8 +71,10 @@ class Intake:
         self._failing = False
 
     def taken(self, broker: str | None = None) -> int:
-        """Messages that came so far: from one of several brokers, or from all."""
-        return sum(self._taken.values()) if broker not in self._taken else self._taken[broker]
+        """Messages that came so far: from all brokers, or from one. Where there is only one, they do not name it."""
+        if broker is None:
+            return sum(self._taken.values())
+        return self._taken.get(broker, 0) + self._taken.get("", 0)
 
     async def run(self) -> None:
         while True:
