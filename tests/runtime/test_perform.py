@@ -122,6 +122,22 @@ class TestPublish:
         assert desk.performer.waiting == 0
 
 
+async def test_an_adapter_that_is_at_fault_costs_no_message(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish, faults = desk.broker.publish, [RuntimeError("a bug"), KeyError("another")]
+
+    async def faulty(messages: Sequence[Outgoing]) -> None:
+        if faults:
+            raise faults.pop()
+        await publish(messages)
+
+    monkeypatch.setattr(desk.broker, "publish", faulty)
+    monkeypatch.setattr(desk.broker, "volatile", False)
+    story = Story(plan(2))
+    desk.performer.take(story.state, story.started.effects)
+    await desk.until(lambda: len(desk.confirmed) == 2)
+    assert not faults and desk.performer.failing_since is None and desk.performer.waiting == 0
+
+
 class TestSomeOfThem:
     """A publish that failed for some messages only."""
 

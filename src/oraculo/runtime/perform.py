@@ -140,13 +140,20 @@ class Performer:
                 if left and error.works:
                     self._postpone(left, str(error))
                     return
-                failure: BrokerError = error
-            except BrokerError as error:
+                failure: Exception = error
+            except Exception as error:  # an adapter that is at fault must not cost a message either
                 failure = error
             if owed:
                 if self.failing_since is None:
                     self.failing_since = self._clock.now()
-                    log.warning("publish failed", broker=self._broker.scheme, error=str(failure), messages=len(owed))
+                    unexpected = None if isinstance(failure, BrokerError) else failure
+                    log.warning(
+                        "publish failed",
+                        broker=self._broker.scheme,
+                        error=str(failure),
+                        messages=len(owed),
+                        exc_info=unexpected,
+                    )
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, RETRY_MOST)
                 owed = self._still(owed)
@@ -303,8 +310,8 @@ class Performer:
                     return Receipt(Outcome.RETRY, str(error))
                 await asyncio.sleep(POSTPONE)  # somebody may be about to make the queue
                 continue
-            except BrokerError as error:
-                return Receipt(Outcome.RETRY, str(error))
+            except Exception as error:
+                return Receipt(Outcome.RETRY, str(error) or type(error).__name__)
             return Receipt(Outcome.DELIVERED, f"published to {message.queue}")
         return Receipt(Outcome.RETRY, f"the queue {message.queue} does not exist")
 
