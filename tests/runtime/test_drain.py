@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.ports.broker import Delivery, Outgoing
 from oraculo.runtime import drain as module
 from oraculo.runtime.drain import Drain
@@ -72,3 +73,37 @@ async def test_a_dead_letter_of_a_dead_letter_queue_that_nobody_knows_stays(
 ) -> None:
     await broker.publish([Outgoing("alheia.dlq", b"a", "")])
     assert await drain.round() == 0 and broker.depths()["alheia.dlq"] == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("headers", "queue", "reason"),
+    [
+        ({"oraculo-motivo": "Drop Tables;", "oraculo-origem": "../etc"}, QUEUE, "dead_lettered"),
+        ({"oraculo-motivo": "x" * 5000, "oraculo-origem": "q" * 5000}, QUEUE, "dead_lettered"),
+        ({"oraculo-motivo": "", "oraculo-origem": "executador_x"}, "executador_x", "dead_lettered"),
+        ({"oraculo-motivo": "bad_input", "oraculo-detalhe": "a\nb\x00c" * 9000}, QUEUE, "bad_input"),
+    ],
+)
+async def test_headers_that_lie_make_neither_queues_nor_reasons(
+    drain: Drain, broker: FailingBroker, store: FailingStore, headers: dict[str, str], queue: str, reason: str
+) -> None:
+    await broker.publish([Outgoing(DLQ, b"a", "", headers)])
+    assert await drain.round() == 1
+    (letter,) = await store.dead_letters()
+    assert (letter.queue, letter.reason) == (queue, reason)
+    assert len(letter.detail) <= 1000 and letter.detail.isprintable()
+
+
+async def test_the_series_of_dead_letters_are_bounded(
+    drain: Drain, broker: FailingBroker, engine: DirectEngine
+) -> None:
+    metrics = Metrics()
+    await broker.publish([Outgoing(DLQ, b"a", "", {"oraculo-motivo": f"motivo_{n}"}) for n in range(600)])
+    assert await drain.round() == 600
+    for handled in engine.handled:
+        metrics.saw(handled.batch, handled.batch.steps)
+    lines = [
+        line for line in metrics.exposition().splitlines() if line.startswith(b"orchestration_dead_letters_total{")
+    ]
+    assert len(lines) == 501
+    assert sum(float(line.rpartition(b" ")[2]) for line in lines) == 600

@@ -6,6 +6,7 @@ the broker itself) puts it into `<queue>.dlq`, and the orchestrator moves it fro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from oraculo.ports.broker import Delivery, Outgoing
@@ -16,6 +17,7 @@ REASON = "oraculo-motivo"
 DETAIL = "oraculo-detalhe"
 ORIGIN = "oraculo-origem"
 UNSAID = "dead_lettered"
+_REASON = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 LONGEST = 1000  # characters of a reason or a detail
 
 
@@ -28,10 +30,14 @@ def outgoing(delivery: Delivery, reason: str, detail: str) -> Outgoing:
 def letter(delivery: Delivery) -> DeadLetter:
     """What a dead-letter queue holds, as the table keeps it."""
     headers = delivery.headers
-    origin = headers.get(ORIGIN) or headers.get("x-first-death-queue") or delivery.queue.removesuffix(names.DLQ)
+    origin = headers.get(ORIGIN) or headers.get("x-first-death-queue") or ""
+    if not names.is_queue_name(origin):
+        origin = delivery.queue.removesuffix(names.DLQ)
     reason = headers.get(REASON) or headers.get("x-first-death-reason") or UNSAID
     detail = headers.get(DETAIL) or _told_by_the_broker(headers)
-    return DeadLetter(origin, one_line(reason)[:100], detail[:LONGEST], delivery.body, None, dict(headers))
+    if not _REASON.fullmatch(reason):  # anybody can write there; what does not look like a reason is only quoted
+        reason, detail = UNSAID, f"{one_line(reason)}: {detail}"
+    return DeadLetter(origin, reason, one_line(detail), delivery.body, None, dict(headers))
 
 
 def one_line(text: str) -> str:

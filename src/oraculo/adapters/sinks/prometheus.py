@@ -18,6 +18,7 @@ from oraculo.core.step import Step
 from oraculo.ports.store import Batch
 
 WORKFLOW_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400)
+MOST_CAUSES = 500  # series of dead letters
 FAST_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -49,6 +50,7 @@ class Metrics:
     """One registry per process. `saw` is called after each commit; gauges are read when somebody scrapes."""
 
     def __init__(self) -> None:
+        self._causes: set[tuple[str, str]] = set()
         self._depths: Any = None
         self._engine: Any = None
         self._look: Callable[[], None] = lambda: None
@@ -159,7 +161,14 @@ class Metrics:
         for (queue, verdict), count in batch.counts.items():
             self.messages.labels(queue, verdict).inc(count)
         for dead in batch.dead:
-            self.dead.labels(dead.queue, dead.reason).inc()
+            self.dead.labels(*self._known(dead.queue, dead.reason)).inc()
+
+    def _known(self, queue: str, reason: str) -> tuple[str, str]:
+        """Whoever writes to a dead-letter queue names both; more than a number of them share one series."""
+        if (queue, reason) not in self._causes and len(self._causes) >= MOST_CAUSES:
+            return ("outras", "outros")
+        self._causes.add((queue, reason))
+        return (queue, reason)
 
     def _count(self, step: Step, event: ev.Event, tally: Tally[tuple[Any, ...]]) -> None:
         state = step.state
