@@ -15,9 +15,11 @@ CLASSES = {
     "kafka": "services.kafka:Kafka",
 }
 
+STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had
 
-def class_of(name: str) -> type[Server]:
-    module, _, attribute = CLASSES[name].partition(":")
+
+def class_of(name: str, *, stand_in: bool = False) -> type[Server]:
+    module, _, attribute = (STAND_INS if stand_in else CLASSES)[name].partition(":")
     found: type[Server] = getattr(importlib.import_module(module), attribute)
     return found
 

@@ -41,10 +41,19 @@ _urls: dict[str, str] = {}
 
 def shared(name: str) -> str:
     """The URL of a running server that other tests use too: use queue names of your own, and never stop it."""
-    use(name)
+    if not imitated(name):
+        use(name)
     if name not in _urls:
         _urls[name] = _find_or_start(name)
     return _urls[name]
+
+
+@functools.cache
+def imitated(name: str) -> bool:
+    """The real one cannot be had here and need not be, and something that speaks its protocol stands in for it."""
+    if not _missing(name) or _required(name) or name not in services.report.STAND_INS:
+        return False
+    return services.report.class_of(name, stand_in=True).missing() is None
 
 
 def own(name: str, folder: Path) -> Server:
@@ -59,7 +68,7 @@ def own(name: str, folder: Path) -> Server:
 @functools.cache
 def class_of(name: str) -> type[Server]:
     """The class of that server, which counts its starts and ends with the run. `use` says whether it is installed."""
-    kind = services.report.class_of(name)
+    kind = services.report.class_of(name, stand_in=imitated(name))
     return type(kind.__name__, (_OfThisRun, kind), {"__module__": kind.__module__})
 
 

@@ -131,10 +131,20 @@ class Fleet:
         began = time.monotonic()
         while not what():
             if time.monotonic() - began > patience:
-                tail = (self.folder / "stderr.log").read_text()[-3000:]
-                raise AssertionError(f"not within {patience:.0f} s: {why}\n{tail}")
+                raise AssertionError(f"not within {patience:.0f} s: {why}\n{self._state()}")
             time.sleep(0.02)
         return time.monotonic() - began
+
+    def _state(self) -> str:
+        """What a reader of a failed test wants to see."""
+        logs = {one: (one / "stderr.log").read_text()[-3000:] for one in (self.folder, self.folder / "worker")}
+        return "\n".join(
+            [
+                f"submitting: {self._thread.is_alive()}, accepted: {len(self.accepted)}, completed: {self.completed()}",
+                f"brokers: {self.brokers()}",
+                *(f"{folder.name}: {log}" for folder, log in logs.items()),
+            ]
+        )
 
     def json(self, path: str) -> Any:
         answer = self.server.call("GET", path)

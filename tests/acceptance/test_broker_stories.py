@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -184,10 +187,6 @@ def test_what_it_says_of_its_broker(fleet: Fleet) -> None:
 
 
 def test_the_doctor_looks_at_the_broker(fleet: Fleet) -> None:
-    import os
-    import subprocess
-    import sys
-
     done = subprocess.run(
         [sys.executable, "-m", "oraculo", "doctor", "--json"],
         env={**os.environ, "ORACULO_BROKER": fleet.worker.broker, "ORACULO_URL": fleet.server.url},
@@ -198,6 +197,35 @@ def test_the_doctor_looks_at_the_broker(fleet: Fleet) -> None:
     checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
     assert checks["broker"]["level"] in ("ok", "warning"), checks["broker"]
     assert "-safe" in checks["broker"]["detail"] or "best-effort" in checks["broker"]["detail"]
+
+
+def test_a_plain_worker_that_echoes_nothing_is_served(fleet: Fleet) -> None:
+    (service,) = fleet.services
+    env = {
+        "AMQP_URL": service.url,
+        "REDIS_URL": service.url,
+        "NATS_URL": service.url,
+        "KAFKA_SERVERS": f"127.0.0.1:{service.port}",
+        "FONTE": "youtube",
+    }
+    script = Path(__file__).parents[2] / "examples" / "workers" / service.name / "worker.py"
+    worker = subprocess.Popen([sys.executable, str(script)], env={**os.environ, **env}, stdout=subprocess.DEVNULL)
+    try:
+        body = {
+            "correlation_id": "simples",
+            "coletas": [
+                {"fonte": "youtube", "parametros": {"canal": "x"}},
+                {"fonte": "bench_a", "parametros": {"n": 1}},
+            ],
+        }
+        answer = fleet.server.call("POST", "/api/v1/orchestrations", json=body)
+        assert answer is not None and answer.status_code == 202
+        result = fleet.server.result("simples")
+        assert result["status"] == "concluida"
+        assert [one["tentativas"] for one in result["coletas"]] == [1, 1] and result["coletas"][0]["dados"]
+    finally:
+        worker.kill()
+        worker.wait()
 
 
 def test_the_worker_killed_in_the_middle_of_its_work_is_replaced(fleet: Fleet) -> None:

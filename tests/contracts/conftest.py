@@ -43,6 +43,9 @@ class BrokerCase:
         """A broker that refuses more than `capacity` bytes; None when capacity is the server's affair."""
         return None
 
+    def real(self, reason: str) -> None:
+        """Skips, aloud, where only an imitation of the server is to be had and that cannot do what the test needs."""
+
     async def another(self, stack: AsyncExitStack, group: str | None = None) -> Broker | None:
         """The same server seen by another process, in another consumer group when that is given. None when there is no
         server, or when it knows no groups."""

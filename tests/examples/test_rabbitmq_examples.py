@@ -17,6 +17,7 @@ import pika
 import pytest
 
 from cli.processes import Server, eventually
+from examples.plain_workers import npm
 from servers import own
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workers" / "rabbitmq"
@@ -177,14 +178,8 @@ class TestWorkers:
 
 
 def installed(folder: Path) -> Path:
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
     folder.mkdir()
     for name in ("worker.mjs", "package.json", "package-lock.json"):
         shutil.copy(EXAMPLES / name, folder)
-    done = subprocess.run(
-        ["npm", "ci", "--no-audit", "--no-fund"], cwd=folder, capture_output=True, text=True, timeout=100, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"npm cannot install amqplib: {done.stderr[-300:]}")
+    npm(folder, "ci")
     return folder

@@ -14,7 +14,7 @@ from oraculo.errors import BrokerError, BrokerUnavailableError, MissingExtraErro
 
 try:
     from aiokafka.admin.config_resource import ConfigResourceType
-    from aiokafka.errors import KafkaError
+    from aiokafka.errors import IncompatibleBrokerVersion, KafkaError
 except ImportError as error:
     raise MissingExtraError("the Kafka broker", "kafka") from error
 
@@ -104,6 +104,8 @@ class KafkaBroker:
         try:
             async with asyncio.timeout(self._options.confirm_timeout):
                 return await self._durability()
+        except IncompatibleBrokerVersion:
+            return "best-effort"  # it cannot say
         except (KafkaError, OSError, TimeoutError) as error:
             if "Authorization" in type(error).__name__:
                 return "best-effort"  # we may not ask

@@ -185,12 +185,10 @@ class Link:
         return [node["node_id"] for node in nodes]
 
     async def _find_topic(self, name: str) -> Topic:
-        limit = await self._limit(name)
-        if limit is None:
-            await self._create(name)
-            limit = await self._limit(name)
+        while (limit := await self._limit(name)) is None:
+            await self._create(name)  # a node may hear of it a little later than the one that made it
         partitions = await self.partitions(name)
-        topic = self.topics[name] = Topic(limit or KAFKA_MAX_MESSAGE, tuple(partitions), time.monotonic())
+        topic = self.topics[name] = Topic(limit, tuple(partitions), time.monotonic())
         return topic
 
     async def _limit(self, name: str) -> int | None:
