@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +41,25 @@ class Transport(Protocol):
     async def close(self) -> None: ...
 
 
+class Ear:
+    """What one queue brought so far, for whoever watches over silent consumers."""
+
+    slow = True
+
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
+        self.fetches = 0
+        self.asking = False
+        self._taken: Counter[str] = Counter()
+
+    def heard(self, deliveries: Sequence[Delivery]) -> None:
+        self.fetches += 1
+        self._taken.update(delivery.broker for delivery in deliveries)
+
+    def taken(self, broker: str | None = None) -> int:
+        return self._taken.total() if broker is None else self._taken[broker] + self._taken[""]
+
+
 class BrokerTransport:
     """Orders and answers over a broker, or over the in-process one."""
 
@@ -48,9 +69,17 @@ class BrokerTransport:
     def __init__(self, broker: Broker, *, own: bool = False) -> None:
         self._broker = broker
         self._own = own
+        self.ears: dict[str, Ear] = {}
 
     async def take(self, queue: str, limit: int, wait: float) -> list[Job]:
-        return [Job(queue, d.body, d) for d in await self._broker.fetch(queue, limit=limit, wait=wait)]
+        ear = self.ears.get(queue) or self.ears.setdefault(queue, Ear(queue))
+        ear.asking = True
+        try:
+            deliveries = await self._broker.fetch(queue, limit=limit, wait=wait)
+        finally:
+            ear.asking = False
+        ear.heard(deliveries)
+        return [Job(queue, delivery.body, delivery) for delivery in deliveries]
 
     async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
         """An order that cannot even be answered goes to the dead letters of its queue."""

@@ -622,3 +622,22 @@ async def _settled(stack: AsyncExitStack, queue: str, *brokers: KafkaBroker) -> 
     for broker in brokers:
         await broker.close()
     assert await opened(stack, shared("kafka")).fetch(queue, limit=100, wait=0) == []
+
+
+async def test_a_look_up_that_is_never_answered_keeps_nobody_from_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client waits for ever for the partitions of a topic when its connection is closed meanwhile."""
+    broker, queue = KafkaBroker(shared("kafka") + "?confirm_timeout=2"), some_queue()
+    link = broker._link
+    answer = link.partitions
+
+    async def never(_topic: str) -> list[int]:
+        await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr(link, "partitions", never)
+    with pytest.raises(BrokerUnavailableError):
+        await broker.publish(messages(queue, 1))
+    monkeypatch.setattr(link, "partitions", answer)
+    await publish_until_confirmed(broker, messages(queue, 1))
+    await ack(broker, await take(broker, queue, 1))
+    await broker.close()

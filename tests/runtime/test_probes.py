@@ -13,6 +13,7 @@ from oraculo.runtime import probes as module
 from oraculo.runtime.intake import Intake, result_work
 from oraculo.runtime.probes import QUEUE, SILENT_AFTER, Prober
 from oraculo.wire import names
+from oraculo.worker_transport import BrokerTransport
 from runtime.doubles import DirectEngine, FailingBroker, ManualClock
 
 
@@ -155,6 +156,31 @@ class TestSilence:
             for name in ("surdo", "bom"):
                 await prober.look_for_silence(name)
         assert (deaf.resets, fine.resets) == (1, 0)
+
+    async def test_a_worker_is_watched_too(self, clock: ManualClock) -> None:
+        broker = Deaf()
+        transport = BrokerTransport(broker)
+        assert await transport.take("escavador_x", 1, 0) == []
+        prober = Prober({"um": broker}, clock, transport.ears.values())
+        await broker.publish([Outgoing("escavador_x", b"x", "")])
+        for _ in range(SILENT_AFTER + 1):
+            transport.ears["escavador_x"].heard([])
+            await prober.look_for_silence("um")
+        assert broker.resets == 1
+
+    async def test_a_worker_beside_a_slow_one_is_not_deaf(self, clock: ManualClock) -> None:
+        class Divided(Deaf):
+            partitioned = True
+
+        broker = Divided()
+        transport = BrokerTransport(broker)
+        await transport.take("escavador_x", 1, 0)
+        prober = Prober({"um": broker}, clock, transport.ears.values())
+        await broker.publish([Outgoing("escavador_x", b"x", "")])
+        for _ in range(10):
+            transport.ears["escavador_x"].heard([])
+            await prober.look_for_silence("um")
+        assert broker.resets == 0
 
     async def test_an_empty_queue_is_no_silence(self, desk: tuple[Deaf, Intake, Prober]) -> None:
         broker, intake, prober = desk

@@ -58,9 +58,10 @@ async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
         if json:
             emit({"worker": worker.name, "broker": where, "queues": worker.queues})
         note(t("working", name=worker.name, queues=", ".join(worker.queues), url=where))
-        probing = asyncio.create_task(prober_of(broker, MonotonicClock()).run())
+        transport = BrokerTransport(broker, own=True)
+        probing = asyncio.create_task(prober_of(broker, MonotonicClock(), transport.ears.values()).run())
         try:
-            await worker.run(BrokerTransport(broker, own=True))
+            await worker.run(transport)
         finally:
             probing.cancel()
             await asyncio.gather(probing, return_exceptions=True)

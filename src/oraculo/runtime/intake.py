@@ -51,6 +51,8 @@ class Intake:
     """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable. While
     `full` says so, messages are left where they are: the queue is the best place for them to wait."""
 
+    slow = False
+
     def __init__(
         self,
         broker: Broker,

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 import orjson
 import structlog
@@ -19,7 +20,6 @@ import structlog
 from oraculo.errors import BrokerError, BrokerUnavailableError
 from oraculo.ports.broker import Backlog, Broker, Outgoing, Settlement
 from oraculo.ports.clock import Clock
-from oraculo.runtime.intake import Intake
 
 log = structlog.get_logger("oraculo.probe")
 
@@ -47,6 +47,17 @@ class Probe:
     backlogs: dict[str, Backlog] = field(default_factory=dict)  # of the queues that we know
 
 
+class Ear(Protocol):
+    """Somebody here who takes from a queue. `slow`: whoever shares the queue may be long at work on what it took."""
+
+    queue: str
+    slow: bool
+    fetches: int
+    asking: bool
+
+    def taken(self, broker: str | None = None) -> int: ...
+
+
 class Prober:
     """`members` are the brokers by name; `probed` is told how each probe went; `doubted` says of which ones more probes
     are wanted."""
@@ -55,7 +66,7 @@ class Prober:
         self,
         members: Mapping[str, Broker],
         clock: Clock,
-        intakes: Sequence[Intake] = (),
+        ears: Collection[Ear] = (),
         queues: Callable[[], Collection[str]] = tuple,
         probed: Callable[[str, bool, str], None] = lambda _name, _ok, _error: None,
         doubted: Callable[[str], bool] = lambda _name: False,
@@ -63,7 +74,7 @@ class Prober:
     ) -> None:
         self._members = dict(members)
         self._clock = clock
-        self._intakes = intakes
+        self._ears = ears
         self._queues = queues
         self._probed = probed
         self._doubted = doubted
@@ -162,23 +173,25 @@ class Prober:
         await broker.settle([Settlement(delivery) for delivery in taken])
 
     async def look_for_silence(self, name: str) -> None:
-        """Messages wait, a consumer here asks for them, and gets none: it is deaf."""
+        """Messages wait, a consumer here asks for them, and gets none: it is deaf. Where a queue is divided among its
+        readers, the messages may be waiting for another one that is slow."""
         member = self._members[name]
-        for intake in self._intakes:
-            key = (name, intake.queue)
-            taken, fetches = intake.taken(name), intake.fetches
+        divided = getattr(member, "partitioned", False)
+        for ear in [ear for ear in self._ears if not (divided and ear.slow)]:
+            key = (name, ear.queue)
+            taken, fetches = ear.taken(name), ear.fetches
             looks, taken_before, fetches_before = self._silent.get(key, (0, -1, -1))
             try:
-                waiting = (await member.backlog(intake.queue)).waiting
+                waiting = (await member.backlog(ear.queue)).waiting
             except BrokerError:
                 waiting = None
-            if not waiting or taken != taken_before or not (intake.asking or fetches > fetches_before):
+            if not waiting or taken != taken_before or not (ear.asking or fetches > fetches_before):
                 self._silent[key] = (0, taken, fetches)
                 continue
             self._silent[key] = (looks + 1, taken, fetches)
             if looks + 1 >= SILENT_AFTER:
                 self._silent.pop(key)
-                await self._reset(name, f"{waiting} messages wait in {intake.queue} and none of them comes")
+                await self._reset(name, f"{waiting} messages wait in {ear.queue} and none of them comes")
 
     async def _reset(self, name: str, reason: str) -> None:
         self.found[name].resets += 1
@@ -190,13 +203,13 @@ class Prober:
 
 
 def prober_of(
-    broker: Broker, clock: Clock, intakes: Sequence[Intake] = (), queues: Callable[[], Collection[str]] = tuple
+    broker: Broker, clock: Clock, ears: Collection[Ear] = (), queues: Callable[[], Collection[str]] = tuple
 ) -> Prober:
     """For one broker, or for the members of several."""
     members = getattr(broker, "members", {broker.scheme: broker})
     probed = getattr(broker, "probed", lambda _name, _ok, _error: None)
     doubted = getattr(broker, "doubted", lambda _name: False)
-    return Prober(members, clock, intakes, queues, probed, doubted)
+    return Prober(members, clock, ears, queues, probed, doubted)
 
 
 def _read(body: bytes) -> tuple[str | None, datetime | None]:

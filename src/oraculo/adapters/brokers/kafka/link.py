@@ -160,8 +160,8 @@ class Link:
             making.add_done_callback(lambda _: self._making.pop(name, None))
         try:
             return await asyncio.shield(making)
-        except KafkaError as error:
-            raise BrokerUnavailableError(f"the topic {name} cannot be had: {error}") from error
+        except (KafkaError, TimeoutError) as error:
+            raise BrokerUnavailableError(f"the topic {name} cannot be had: {_text(error)}") from error
 
     async def exists(self, name: str) -> bool:
         return name in self.topics or (allowed_name(name) and await self._limit(name) is not None)
@@ -185,9 +185,10 @@ class Link:
         return [node["node_id"] for node in nodes]
 
     async def _find_topic(self, name: str) -> Topic:
-        while (limit := await self._limit(name)) is None:
-            await self._create(name)  # a node may hear of it a little later than the one that made it
-        partitions = await self.partitions(name)
+        async with asyncio.timeout(self.options.confirm_timeout):  # a producer that is closed meanwhile never answers
+            while (limit := await self._limit(name)) is None:
+                await self._create(name)  # a node may hear of it a little later than the one that made it
+            partitions = await self.partitions(name)
         topic = self.topics[name] = Topic(limit, tuple(partitions), time.monotonic())
         return topic
 

@@ -205,11 +205,16 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
     async def _tend(self) -> None:
         """Leaves the partitions to others when nobody here fetches, and tells them what became of messages of theirs.
         Returns when there is nothing to stay for."""
+        options = self._link.options
+        patience, served = 2 * options.lease + options.confirm_timeout, time.monotonic()
         while True:
             await asyncio.sleep(TEND)
             self.holdings.tidy()
             if not self._serving.is_set():
+                if time.monotonic() - served > patience:
+                    raise TimeoutError(f"the group did not form within {patience:.0f} s")
                 continue
+            served = time.monotonic()
             if self._consumer.partitions_for_topic(self.name) is None:
                 self._link.topics.pop(self.name, None)
                 self._forget()
@@ -347,7 +352,8 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
     async def _words(self, numbers: list[int]) -> dict[int, tuple[int, str]]:
         while numbers:
             try:
-                return await self._link.committed(self.group, self.name, numbers)
+                async with asyncio.timeout(self._link.options.confirm_timeout):
+                    return await self._link.committed(self.group, self.name, numbers)
             except (KafkaError, BrokerError, OSError, TimeoutError):
                 await asyncio.sleep(FIRST_RETRY)
         return {}
