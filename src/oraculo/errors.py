@@ -10,6 +10,7 @@
     ├── BusyError                 too much work is open; come back later
     ├── StoreError
     │   ├── StoreUnavailableError the database cannot be read or written right now
+    │   │   └── FencedError       another process has taken over what this one was doing
     │   └── StoreTooNewError      the database was written by a newer Oráculo
     ├── BrokerError
     │   └── BrokerUnavailableError the broker did not confirm
@@ -97,6 +98,10 @@ class StoreError(OraculoError):
 
 class StoreUnavailableError(StoreError):
     """The database cannot be read or written right now; nothing was accepted."""
+
+
+class FencedError(StoreUnavailableError):
+    """The lease of this process ran out and another one has taken over: it writes nothing more before it joins again."""
 
 
 class StoreTooNewError(StoreError):

@@ -15,7 +15,7 @@ from oraculo.core.state import fold
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import StoreUnavailableError
-from oraculo.ports.store import DeadLetter, Key, Query
+from oraculo.ports.store import Asked, DeadLetter, Key, Query
 from oraculo.runtime.cache import StateCache
 from oraculo.runtime.work import Fate, Work
 from runtime.doubles import DirectEngine, FailingStore, ManualClock
@@ -223,7 +223,7 @@ class TestOneBadApple:
     ) -> None:
         with pytest.raises(StoreUnavailableError):
             await engine.submit([start(key=Key("k", "f", RUN)), Work(self.BROKEN, run=RUN)])
-        assert await store.keys(["k"]) == {} and await store.find(Query()) == []
+        assert (await store.begin(Asked(keys=["k"]))).keys == {} and await store.find(Query()) == []
         assert await fates(engine, start(run=RUN + 1, key=Key("k", "f", RUN + 1))) == ["applied"]
 
 

@@ -78,6 +78,26 @@ class Recorded:
 
 
 @dataclass(slots=True)
+class Asked:
+    """What some pieces of work need to know before anything can be decided."""
+
+    known: dict[int, int] = field(default_factory=dict)  # run → the version that is in memory; 0: none
+    names: list[str] = field(default_factory=list)  # correlation ids whose run is not known here
+    keys: list[str] = field(default_factory=list)  # idempotency keys that somebody uses
+
+
+@dataclass(slots=True)
+class Found:
+    """The answers. `news` are the steps beyond the known versions; `gone` the runs that are not in the store at all."""
+
+    at: datetime | None = None  # the store's own clock, where several processes share it
+    runs: dict[str, int] = field(default_factory=dict)  # correlation_id → run
+    keys: dict[str, Key] = field(default_factory=dict)
+    news: dict[int, list[Recorded]] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Live:
     """An orchestration that is not finished with the world."""
 
@@ -114,8 +134,20 @@ class Query:
 
 
 class Store(Protocol):
+    shared: bool  # several processes may work on it at once; then it is a SharedStore (ports/sharing.py)
+
+    async def begin(self, asked: Asked) -> Found:
+        """The first half of a transaction: what others wrote of the runs, names and keys that are asked for. In a shared
+        store they are ours alone from now on, until `append` or `abandon`; so one who begins must end."""
+        ...
+
     async def append(self, batch: Batch) -> None:
-        """All of it or nothing. StoreUnavailableError when it is not known to be durable."""
+        """The second half: all of it or nothing. StoreUnavailableError when it is not known to be durable. Without a
+        `begin` before it, a transaction of its own."""
+        ...
+
+    async def abandon(self) -> None:
+        """Nothing is to be written: whatever `begin` took is free again."""
         ...
 
     async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
@@ -143,10 +175,6 @@ class Store(Protocol):
         ...
 
     async def result(self, run: int) -> bytes | None: ...
-
-    async def keys(self, keys: Sequence[str]) -> dict[str, Key]:
-        """Those of the idempotency keys that were used."""
-        ...
 
     async def count_by_status(self) -> dict[str, int]: ...
 

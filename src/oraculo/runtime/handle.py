@@ -19,7 +19,8 @@ from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, step
 from oraculo.errors import StoreUnavailableError
 from oraculo.ports.clock import Clock
-from oraculo.ports.store import Batch, DeadLetter, Key, Store
+from oraculo.ports.sharing import sharing
+from oraculo.ports.store import Asked, Batch, DeadLetter, Found, Key, Recorded, Store
 from oraculo.runtime import crash
 from oraculo.runtime.cache import StateCache
 from oraculo.runtime.work import FATE_OF, Closed, Fate, Outcome, Work
@@ -45,6 +46,7 @@ class Handler:
     def __init__(self, store: Store, clock: Clock, cache: StateCache | None = None) -> None:
         self.store = store
         self.clock = clock
+        self._sharing = sharing(store)
         self.cache = cache or StateCache()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -55,30 +57,34 @@ class Handler:
     async def handle(self, works: Sequence[Work]) -> Handled:
         """All of it durable, or StoreUnavailableError and nothing changed. Outcomes are told before it returns."""
         try:
-            keys = await self._load(works)
+            found = await self._load(works)
         except BaseException as error:
             for work in works:
                 work.fail(error)
             raise
-        now = self.clock.now()
-        handled = Handled(Batch(now))
+        handled = Handled(Batch(found.at or self.clock.now()))
         outcomes: list[tuple[Work, Outcome]] = []
         broken = handled.broken
-        for work in works:
-            outcomes.append((work, self._one(work, now, handled, keys, broken)))
-        if broken:
-            outcomes = self._without(broken, handled, outcomes)
+        try:
+            for work in works:
+                outcomes.append((work, self._one(work, handled.batch.at, handled, found.keys, broken)))
+            if broken:
+                outcomes = self._without(broken, handled, outcomes)
+        except BaseException:
+            await self.store.abandon()
+            raise
         await self._commit(handled, outcomes)
         return handled
 
     async def state(self, run: int) -> Orchestration | None:
-        """The committed state of an orchestration. Read it at once: it is the live one, and it goes on changing."""
+        """The committed state of an orchestration. Read it at once: it may be the live one, and go on changing."""
+        seen = (await self._sharing.progress([run])).get(run) if self._sharing is not None else None
         while not self._settled.is_set():  # once is not enough: the next transaction may have begun meanwhile
             await self._settled.wait()
         state = self.cache.get(run)
-        if state is None:
+        if state is None or (seen is not None and state.version < seen.version):
             recorded = (await self.store.load([run])).get(run)
-            state = fold((r.at, r.events) for r in recorded) if recorded else None
+            state = catch_up(None, recorded) if recorded else None
         return state
 
     def owed_of(self, run: int) -> Collection[int] | None:
@@ -88,26 +94,35 @@ class Handler:
 
     # -- load --------------------------------------------------------------------------------------------------------
 
-    async def _load(self, works: Sequence[Work]) -> dict[str, Key]:
-        """Bring every orchestration that the work names into the cache; return the idempotency keys used before."""
+    async def _load(self, works: Sequence[Work]) -> Found:
+        """Bring every orchestration that the work names into the cache, as it is in the store now."""
+        asked = self._asked(works)
+        found = await self.store.begin(asked)
+        for run in found.gone:
+            self.cache.drop(run)
+        for run, recorded in found.news.items():
+            state = self.cache.get(run)
+            self.cache.put(catch_up(state, recorded))
+            self._visitors.append(run)
+        return found
+
+    def _asked(self, works: Sequence[Work]) -> Asked:
         cache = self.cache
-        unknown = {
-            work.correlation_id
-            for work in works
-            if not work.run and not work.fresh and work.correlation_id and cache.run_of(work.correlation_id) is None
-        }
-        runs = {work.run for work in works if work.run and cache.get(work.run) is None and not work.fresh}
-        asked = {work.key.key for work in works if work.key is not None}
-        keys = await self.store.keys(sorted(asked)) if asked else {}
-        runs.update(used.run for used in keys.values())
-        if unknown:
-            runs.update((await self.store.locate(sorted(unknown))).values())
-        missing = [run for run in runs if cache.get(run) is None]
-        if missing:
-            for run, recorded in (await self.store.load(missing)).items():
-                cache.put(fold((r.at, r.events) for r in recorded))
-                self._visitors.append(run)
-        return keys
+        known: dict[int, int] = {}
+        names: set[str] = set()
+        keys: set[str] = set()
+        for work in works:
+            if work.key is not None:
+                keys.add(work.key.key)
+            if work.fresh:
+                continue
+            run = work.run or cache.run_of(work.correlation_id)
+            if run:
+                state = cache.get(run)
+                known[run] = 0 if state is None else state.version
+            elif work.correlation_id:
+                names.add(work.correlation_id)
+        return Asked(known, sorted(names), sorted(keys))
 
     # -- step --------------------------------------------------------------------------------------------------------
 
@@ -217,7 +232,9 @@ class Handler:
 
     async def _commit(self, handled: Handled, outcomes: list[tuple[Work, Outcome]]) -> None:
         batch = handled.batch
-        if batch:
+        if not batch:
+            await self.store.abandon()
+        else:
             self._settled.clear()
             crash.point("before_commit")
             try:
@@ -249,6 +266,12 @@ class Handler:
     def _forget_finished(self, state: Orchestration) -> None:
         if state.closed_at is not None and not state.owes and state.wake_at() is None:
             self.cache.drop(state.run)
+
+
+def catch_up(state: Orchestration | None, recorded: Sequence[Recorded]) -> Orchestration:
+    """The state with the steps that it does not know yet."""
+    version = 0 if state is None else state.version
+    return fold(((one.at, one.events) for one in recorded if one.first > version), state)
 
 
 def _dead(work: Work, reason: str, detail: str) -> DeadLetter:

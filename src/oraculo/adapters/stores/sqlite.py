@@ -24,7 +24,7 @@ from oraculo.adapters.stores import sqlite_read as read
 from oraculo.adapters.stores import sqlite_write as write
 from oraculo.adapters.stores.sqlite_schema import migrate
 from oraculo.errors import StoreUnavailableError
-from oraculo.ports.store import Batch, DeadLetter, Key, Live, Query, Recorded, Summary, SystemEvent
+from oraculo.ports.store import Asked, Batch, DeadLetter, Found, Live, Query, Recorded, Summary, SystemEvent
 
 T = TypeVar("T")
 
@@ -34,7 +34,9 @@ READERS = 2
 class SqliteStore:
     """`SqliteStore("oraculo.db")`; `:memory:` lives as long as the object. `threads=False` runs everything in the
     caller's thread, which is what a deterministic simulation wants. `exclusive=True` is for whoever runs an engine on
-    it: a second one is refused while the first lives."""
+    it: a second one is refused while the first lives. So nobody else can have written what is known in memory."""
+
+    shared = False
 
     def __init__(self, path: str, *, threads: bool = True, exclusive: bool = False) -> None:
         self.path = path
@@ -169,6 +171,14 @@ class SqliteStore:
 
     # -- the port ----------------------------------------------------------------------------------------------------
 
+    async def begin(self, asked: Asked) -> Found:
+        if not (asked.names or asked.keys or 0 in asked.known.values()):
+            return Found()
+        return await self._read(lambda c: read.found(c, asked))
+
+    async def abandon(self) -> None:
+        pass
+
     async def append(self, batch: Batch) -> None:
         statements = write.statements(batch)
         await self._write(lambda c: write.apply(c, statements))
@@ -199,9 +209,6 @@ class SqliteStore:
 
     async def result(self, run: int) -> bytes | None:
         return await self._read(lambda c: read.result(c, run))
-
-    async def keys(self, keys: Sequence[str]) -> dict[str, Key]:
-        return await self._read(lambda c: read.keys(c, keys))
 
     async def count_by_status(self) -> dict[str, int]:
         return await self._read(read.count_by_status)

@@ -11,7 +11,7 @@ import orjson
 
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
 from oraculo.core.vocabulary import Status
-from oraculo.ports.store import DeadLetter, Key, Live, Query, Recorded, Summary, SystemEvent
+from oraculo.ports.store import Asked, DeadLetter, Found, Key, Live, Query, Recorded, Summary, SystemEvent
 from oraculo.wire import records
 
 _SUMMARY = """
@@ -122,7 +122,16 @@ def result(connection: apsw.Connection, run: int) -> bytes | None:
     return rows[0][0].encode() if rows else None
 
 
-def keys(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, Key]:
+def found(connection: apsw.Connection, asked: Asked) -> Found:
+    runs = locate(connection, asked.names) if asked.names else {}
+    used = _keys(connection, asked.keys) if asked.keys else {}
+    strange = {run for run, version in asked.known.items() if not version}
+    strange.update(runs.values(), (key.run for key in used.values() if not asked.known.get(key.run)))
+    news = load(connection, sorted(strange)) if strange else {}
+    return Found(None, runs, used, news, [run for run in strange if run not in news])
+
+
+def _keys(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, Key]:
     sql = "SELECT key, fingerprint, run FROM idempotency_keys WHERE key IN (SELECT value FROM json_each(?))"
     return {row[0]: Key(*row) for row in fetch(connection, sql, (_list(keys),))}
 
