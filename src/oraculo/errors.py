@@ -101,7 +101,7 @@ class StoreUnavailableError(StoreError):
 
 
 class FencedError(StoreUnavailableError):
-    """The lease of this process ran out and another one has taken over: it writes nothing more before it joins again."""
+    """The lease of this process ran out and another one took over: nothing more is written before it joins again."""
 
 
 class StoreTooNewError(StoreError):

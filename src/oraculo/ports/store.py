@@ -137,8 +137,8 @@ class Store(Protocol):
     shared: bool  # several processes may work on it at once; then it is a SharedStore (ports/sharing.py)
 
     async def begin(self, asked: Asked) -> Found:
-        """The first half of a transaction: what others wrote of the runs, names and keys that are asked for. In a shared
-        store they are ours alone from now on, until `append` or `abandon`; so one who begins must end."""
+        """The first half of a transaction: what others wrote of the runs, names and keys that are asked for. In a
+        shared store they are ours alone from now on, until `append` or `abandon`; so one who begins must end."""
         ...
 
     async def append(self, batch: Batch) -> None:
