@@ -17,11 +17,11 @@ def test_numbers_hold_the_time() -> None:
     assert oldest_run_at(at(1)) <= RunNumbers().next(at(1)) < oldest_run_at(at(1.001))
 
 
-def test_after() -> None:
-    numbers = RunNumbers()
-    last = oldest_run_at(at(100))
-    numbers.after(last)
-    assert numbers.next(at(0)) == last + 1
+def test_numbers_of_several_processes_never_meet() -> None:
+    made = [RunNumbers(node) for node in (0, 1, 1023)]
+    numbers = [one.next(at(0)) for one in made for _ in range(3000)]
+    assert len(set(numbers)) == len(numbers)
+    assert max(numbers) < oldest_run_at(at(0.003))
 
 
 def test_correlation_ids_are_random_uuids() -> None:

@@ -24,6 +24,10 @@ class MonotonicClock:
         if behind > timedelta():
             self._origin += behind
 
+    def follow(self, at: datetime) -> None:
+        """It is `at` now, says the clock that several processes go by."""
+        self._origin += at - self.now()
+
 
 def _elapsed() -> float:
     """Seconds that also count while the machine sleeps, where the system can tell."""

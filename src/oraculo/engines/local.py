@@ -1,7 +1,8 @@
 """The engine of one process: an asyncio loop over the store and the broker.
 
 One loop takes all the work there is, makes one transaction of it, and hands what is owed to the performer. On start
-and whenever the store was away, it recovers: what the journal says is owed is sent again, what is due is woken.
+and whenever the store was away, it recovers: what the journal says is owed is sent again, what is due is woken. Where
+several processes share a store, each is a replica (runtime/replica.py), and recovers what dead ones left.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import structlog
 from oraculo.core.commands import Cancel, ConfirmDispatch, Wake
 from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
-from oraculo.errors import BusyError, OraculoError, StoreError, UnknownIdError
+from oraculo.errors import BusyError, FencedError, OraculoError, SettingsError, StoreError, UnknownIdError
 from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
+from oraculo.ports.sharing import Member, sharing
 from oraculo.ports.store import Batch, Store
 from oraculo.runtime.drain import Drain
 from oraculo.runtime.feed import Feed
@@ -32,6 +34,7 @@ from oraculo.runtime.ids import RunNumbers
 from oraculo.runtime.intake import Intake, Translate, result_work
 from oraculo.runtime.perform import Performer
 from oraculo.runtime.probes import Prober, prober_of
+from oraculo.runtime.replica import LEASE, Replica
 from oraculo.runtime.timers import Timers
 from oraculo.runtime.work import Fate, Group, Outcome, Work
 from oraculo.wire import names
@@ -49,7 +52,8 @@ LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 
 class LocalEngine:
     """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError. `supervised`:
-    brokers are probed end to end, and their dead-letter queues are emptied into the table."""
+    brokers are probed end to end, and their dead-letter queues are emptied into the table. `passive`: what is handed in
+    here is handled and sent; messages, deadlines and the dead are for other processes to look after."""
 
     def __init__(
         self,
@@ -61,6 +65,9 @@ class LocalEngine:
         observers: Sequence[Observer] = (),
         max_open: int = 100_000,
         supervised: bool = False,
+        passive: bool = False,
+        name: str = "oraculo",
+        lease: timedelta = LEASE,
     ) -> None:
         self.store = store
         self.broker = broker
@@ -87,6 +94,8 @@ class LocalEngine:
         self.intakes: list[Intake] = []
         self.prober: Prober | None = None
         self._supervised = supervised
+        self._passive = passive
+        self.replica = self._replica(name, lease)
         self.queues: set[str] = {names.RESULTS, names.REQUESTS}  # that we publish to or take from
         self.listen(names.RESULTS, result_work)
         self._takers: list[asyncio.Task[None]] = []
@@ -95,6 +104,23 @@ class LocalEngine:
         self._idle.set()
 
     # -- life --------------------------------------------------------------------------------------------------------
+
+    def _replica(self, name: str, lease: timedelta) -> Replica | None:
+        shared = sharing(self.store)
+        if shared is None:
+            return None
+        return Replica(
+            shared,
+            name,
+            self.feed,
+            rescued=self._send_again,
+            wake=self._wake,
+            opened=self._opened,
+            joined=self._joined,
+            follow=getattr(self.clock, "follow", lambda _at: None),
+            lease=lease,
+            passive=self._passive,
+        )
 
     def listen(self, queue: str, translate: Translate) -> None:
         """Take messages from one more queue. Before `start`. Those that open orchestrations wait there when too many
@@ -108,23 +134,25 @@ class LocalEngine:
     async def start(self) -> Self:
         """Recovered and running when it returns."""
         await self._recover()
-        self._tasks = [
-            asyncio.create_task(_for_ever(self._handle_loop), name="handle"),
-            asyncio.create_task(_for_ever(self.performer.run), name="perform"),
-            asyncio.create_task(_for_ever(self._timer_loop), name="timers"),
-            asyncio.create_task(_for_ever(self.gateway.run), name="leases"),
-        ]
-        self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self.intakes]
+        loops = {"handle": self._handle_loop, "perform": self.performer.run, "leases": self.gateway.run}
+        if not self._passive:
+            loops["timers"] = self._timer_loop
+            self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self.intakes]
+        if self.replica is not None:
+            loops["replica"] = self.replica.run
+        self._tasks = [asyncio.create_task(_for_ever(loop), name=name) for name, loop in loops.items()]
         if self._supervised:
             self._supervise()
         self.ready = True
         return self
 
     def _supervise(self) -> None:
-        self.prober = prober_of(self.broker, self.clock, self.intakes, lambda: self.queues)
-        drain = Drain(self.broker, lambda: self.queues, partial(self.submit, piecewise=True))
+        ears = () if self._passive else self.intakes
+        self.prober = prober_of(self.broker, self.clock, ears, lambda: self.queues)
         self._tasks.append(asyncio.create_task(_for_ever(self.prober.run), name="probes"))
-        self._takers.append(asyncio.create_task(_for_ever(drain.run), name="dead letters"))
+        if not self._passive:
+            drain = Drain(self.broker, lambda: self.queues, partial(self.submit, piecewise=True))
+            self._takers.append(asyncio.create_task(_for_ever(drain.run), name="dead letters"))
 
     async def stop(self, patience: float = 20.0) -> None:
         """Take nothing more, finish what was taken, then end. What is left is in the journal."""
@@ -141,6 +169,8 @@ class LocalEngine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.performer.close()
+        if self.replica is not None:
+            await self.replica.stop()
         self.observe()
         for work in self._queue:
             work.fail(BusyError("the orchestrator is stopping"))
@@ -231,6 +261,8 @@ class LocalEngine:
                 self.store_failing_since = None
                 log.info("the store works again")
             self._after(handled)
+            if self.replica is not None:
+                self._put_off(works)
 
     def _keep_own(self, works: Sequence[Work]) -> None:
         """Confirmations, outcomes of notices and timers are nobody else's to send again."""
@@ -241,6 +273,8 @@ class LocalEngine:
         if self.store_failing_since is None:
             self.store_failing_since = self.clock.now()
             log.error("the store failed", error=str(error))
+        if self.replica is not None and isinstance(error, FencedError):
+            self.replica.doubt()
         await asyncio.sleep(pause)
         self._enqueue([Work()])  # come here again, even if nobody asks for anything
 
@@ -257,7 +291,8 @@ class LocalEngine:
                 result = await self.store.result(run)
                 if result is not None:
                     self.feed.ended(run, result)
-        self.open = sum(1 for one in await self.store.live() if one.open)
+        if self.replica is None:
+            self.open = sum(1 for one in await self.store.live() if one.open)
         doubtful.clear()
         self._rearmed.set()
 
@@ -271,7 +306,8 @@ class LocalEngine:
             if done.first == 1:
                 self.open += 1
                 self.queues.update({task.queue for task in state.plan.tasks})
-            self.timers.set(state.run, state.wake_at())
+            if not self._passive:
+                self.timers.set(state.run, state.wake_at())
             self.feed.changed(state.run)
         for run in handled.broken:
             self.timers.set(run, handled.batch.at + BROKEN_AGAIN)
@@ -307,7 +343,7 @@ class LocalEngine:
             now = self.clock.now()
             due = self.timers.due(now)
             if due:
-                self._enqueue([Work(Wake(), run=run) for run in due])
+                self._wake(due)
             upcoming = self._asleep_until = self.timers.next()
             pause = LOOK_AGAIN if upcoming is None else min(LOOK_AGAIN, (upcoming - now).total_seconds())
             if pause > 0:
@@ -319,25 +355,58 @@ class LocalEngine:
 
     async def _recover(self) -> None:
         """Send again what is owed and wake what is due. Doing it twice does no harm."""
-        last = await self.store.last_instant()
-        if last is not None:
+        if self.replica is not None:
+            await self.replica.start()
+            alone = len(await self.replica.members()) == 1
+        else:
+            alone = True
+            last = await self.store.last_instant()
             not_before = getattr(self.clock, "not_before", None)
-            if not_before is not None:
+            if last is not None and not_before is not None:
                 not_before(last)
         self.queues.update(await self.store.queues())
+        forgets = self.broker.volatile
+        if forgets and not alone:
+            raise SettingsError("ORACULO_BROKER", "memory://", "other processes work on this store: all need a server")
+        if self.replica is None or forgets:
+            await self._take_all(resend=forgets)
+
+    async def _take_all(self, resend: bool) -> None:
+        """There is nobody else, so that all that is open is ours to look after."""
         live = await self.store.live()
         self.open = sum(1 for one in live if one.open)
         for one in live:
             self.timers.set(one.run, one.wake_at)
-        resend = self.broker.volatile and not self.ready
         wanted = [one.run for one in live if one.owes or (resend and one.open)]
-        for start in range(0, len(wanted), RECOVER_CHUNK):
-            loaded = await self.store.load(wanted[start : start + RECOVER_CHUNK])
+        await self._send_again(wanted, resend=resend)
+        if live:
+            log.info("recovered", open=self.open, sent_again=len(wanted))
+
+    async def _send_again(self, runs: Sequence[int], *, resend: bool = False) -> None:
+        for start in range(0, len(runs), RECOVER_CHUNK):
+            loaded = await self.store.load(runs[start : start + RECOVER_CHUNK])
             for recorded in loaded.values():
                 state = fold((r.at, r.events) for r in recorded)
                 self.performer.take(state, owed_effects(state, resend=resend))
-        if live:
-            log.info("recovered", open=self.open, sent_again=len(wanted))
+
+    # -- one of several ----------------------------------------------------------------------------------------------
+
+    def _wake(self, runs: Sequence[int]) -> None:
+        self._enqueue([Work(Wake(), run=run) for run in runs])
+
+    def _opened(self, count: int) -> None:
+        self.open = count
+
+    def _joined(self, member: Member) -> None:
+        self.numbers.node = member.slot
+
+    def _put_off(self, works: Sequence[Work]) -> None:
+        """Whoever was woken too early, because another process has moved it meanwhile, is woken again in time."""
+        for work in works:
+            if isinstance(work.command, Wake):
+                state = self.handler.cache.get(work.run)
+                self.timers.set(work.run, None if state is None else state.wake_at())
+        self._rearm()
 
 
 async def _for_ever(loop: object) -> None:

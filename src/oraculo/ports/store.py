@@ -147,7 +147,7 @@ class Store(Protocol):
         ...
 
     async def abandon(self) -> None:
-        """Nothing is to be written: whatever `begin` took is free again."""
+        """Nothing is to be written: whatever `begin` took is free again. Never fails."""
         ...
 
     async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:

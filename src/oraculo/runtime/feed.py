@@ -39,6 +39,14 @@ class Feed:
             if not waiters:
                 del self._waiters[run]
 
+    def watched(self) -> list[int]:
+        """Every run that somebody waits for."""
+        return list(self._watchers.keys() | self._waiters.keys())
+
+    def awaited(self, run: int) -> bool:
+        """Somebody waits for its end."""
+        return run in self._waiters
+
     def changed(self, run: int) -> None:
         for event in self._watchers.get(run, ()):
             event.set()

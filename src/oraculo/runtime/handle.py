@@ -47,6 +47,7 @@ class Handler:
         self.store = store
         self.clock = clock
         self._sharing = sharing(store)
+        self._follow = getattr(clock, "follow", None)
         self.cache = cache or StateCache()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -98,6 +99,8 @@ class Handler:
         """Bring every orchestration that the work names into the cache, as it is in the store now."""
         asked = self._asked(works)
         found = await self.store.begin(asked)
+        if found.at is not None and self._follow is not None:
+            self._follow(found.at)
         for run in found.gone:
             self.cache.drop(run)
         for run, recorded in found.news.items():

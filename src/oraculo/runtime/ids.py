@@ -5,32 +5,32 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-_SEQUENCE_BITS = 20
+_NODE_BITS = 10
+_SEQUENCE_BITS = 10
+_LOW_BITS = _NODE_BITS + _SEQUENCE_BITS
 _SEQUENCE = 1 << _SEQUENCE_BITS
 
 
 class RunNumbers:
-    """Milliseconds since 1970 and a counter that starts anywhere: unique in this process, unlikely to meet others."""
+    """Milliseconds since 1970, the number of the process among those that share a store (`node`), and a counter."""
 
-    def __init__(self) -> None:
-        self._last = 0
+    def __init__(self, node: int = 0) -> None:
+        self.node = node
+        self._last = (0, 0)  # milliseconds, counter
 
     def next(self, now: datetime) -> int:
-        first = int(now.timestamp() * 1000) << _SEQUENCE_BITS
-        if first > self._last:
-            self._last = first + secrets.randbelow(_SEQUENCE // 2)
-        else:
-            self._last += 1
-        return self._last
-
-    def after(self, run: int) -> None:
-        """Only numbers above `run` from now on."""
-        self._last = max(self._last, run)
+        instant, sequence = int(now.timestamp() * 1000), 0
+        if instant <= self._last[0]:
+            instant, sequence = self._last[0], self._last[1] + 1
+            if sequence == _SEQUENCE:
+                instant, sequence = instant + 1, 0
+        self._last = instant, sequence
+        return instant << _LOW_BITS | self.node << _SEQUENCE_BITS | sequence
 
 
 def oldest_run_at(at: datetime) -> int:
     """No orchestration that began at or after `at` has a smaller number."""
-    return int(at.timestamp() * 1000) << _SEQUENCE_BITS
+    return int(at.timestamp() * 1000) << _LOW_BITS
 
 
 def new_correlation_id() -> str:

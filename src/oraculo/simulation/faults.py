@@ -103,10 +103,15 @@ def _life_of(options: dict[str, Any]) -> Life | None:
 class StoreDoor:
     """The Store port. Everything passes through; appends are watched."""
 
+    shared = False
+
     def __init__(self, life: Life, store: SqliteStore, watch: Watch) -> None:
         self._life = life
         self._store = store
         self._watch = watch
+
+    async def abandon(self) -> None:
+        await self._store.abandon()
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)

@@ -16,7 +16,7 @@ from oraculo.errors import OraculoError, StoreError
 from oraculo.ports.broker import Broker, Delivery
 from oraculo.ports.store import Store
 from oraculo.runtime.gateway import Lease
-from oraculo.runtime.ids import RunNumbers
+from oraculo.runtime.ids import RunNumbers, oldest_run_at
 from oraculo.runtime.intake import result_work
 from oraculo.runtime.reception import Accepted, Reception
 from oraculo.runtime.work import Fate, Work
@@ -34,16 +34,16 @@ DEFAULTS = Defaults(retry_base_s=0.5, retry_cap_s=4.0)
 
 
 class _Numbers(RunNumbers):
-    """The same numbers for the same seed."""
+    """The same numbers for the same seed, and others in the next life: it may begin within the same millisecond."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__()
         self._scene = scene
+        self._newest = 0
 
     def next(self, now: datetime) -> int:
-        first = int(now.timestamp() * 1000) << 20
-        self._last = max(first + self._scene.rng.randrange(1 << 19), self._last + 1)
-        return self._last
+        self._newest = max(oldest_run_at(now) + self._scene.rng.randrange(1 << 19), self._newest + 1)
+        return self._newest
 
 
 class Process:
