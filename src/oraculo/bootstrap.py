@@ -10,9 +10,12 @@ This is the whole product inside a Python process; `oraculo up` adds HTTP to it.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from typing import Any, Self
@@ -36,7 +39,7 @@ from oraculo.ports.broker import Broker
 from oraculo.ports.store import Store, SystemEvent
 from oraculo.runtime import crash
 from oraculo.runtime.reception import Accepted, Reception
-from oraculo.settings import Settings
+from oraculo.settings import Settings, redact
 from oraculo.wire import names, requests, strict_json, views
 from oraculo.wire.requests import Defaults, Requisicao
 from oraculo.worker import BrokerTransport, Worker
@@ -106,6 +109,14 @@ def task_types_of(path: str) -> dict[str, Requisicao]:
         raise SettingsError("ORACULO_TASK_TYPES", path, str(error)) from None
 
 
+class Role(StrEnum):
+    """What a process does of the whole. Apart, they need a store that they can share."""
+
+    ALL = "all"
+    API = "api"  # takes requests; messages, deadlines and the dead are looked after by others
+    ENGINE = "engine"  # takes messages and looks after deadlines; answers probes and scrapers only
+
+
 class Oraculo:
     """Store, broker, engine, reception and workers of one process. Use it as an async context manager."""
 
@@ -116,8 +127,10 @@ class Oraculo:
         workers: Sequence[Worker] = (),
         store: Store | None = None,
         broker: Broker | None = None,
+        role: Role = Role.ALL,
     ) -> None:
         self.settings = settings
+        self.role = role
         self.workers = list(workers)
         self.metrics = Metrics()
         self.clock = MonotonicClock()
@@ -142,6 +155,8 @@ class Oraculo:
                 WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)
             )
             self.store, self.broker = store, broker
+            if self.role is not Role.ALL and not store.shared:
+                raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://…, to share it with others")
             self.engine = LocalEngine(
                 store,
                 broker,
@@ -150,6 +165,9 @@ class Oraculo:
                 observers=[self.metrics, EventLog()],
                 max_open=settings.max_open,
                 supervised=not broker.volatile,
+                passive=self.role is Role.API,
+                name=settings.replica_name or f"{socket.gethostname()}:{os.getpid()}",
+                lease=timedelta(seconds=settings.replica_lease_s),
             )
             if isinstance(broker, FailoverBroker):
                 broker.on_switch = self._switched
@@ -232,8 +250,8 @@ class Oraculo:
         return await ending
 
     async def _stored(self, run: int) -> bytes | None:
-        """The result, if there is one; the store is not asked about what is known to be running."""
-        state = self.engine.handler.cache.get(run)
+        """The result, if there is one; the store is not asked about what is known to be running, here and only here."""
+        state = None if self._store.shared else self.engine.handler.cache.get(run)
         return None if state is not None and state.closed_at is None else await self._store.result(run)
 
     async def show(self, correlation_id: str) -> dict[str, Any]:

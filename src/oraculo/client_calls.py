@@ -208,6 +208,11 @@ def ticket(ticket_id: str) -> Script[Object]:
     return _fetch(Call("GET", f"{API}/tickets/{part(ticket_id)}"))
 
 
+def replicas() -> Script[Object]:
+    """The processes that share the server's database."""
+    return _fetch(Call("GET", f"{API}/replicas"))
+
+
 def brokers() -> Script[Object]:
     """The brokers as the server sees them, and when publishing switched."""
     return _fetch(Call("GET", f"{API}/brokers"))

@@ -148,6 +148,15 @@ VARIABLES: dict[str, Variable] = {
     "lease_s": Variable(
         "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
     ),
+    "replica_name": Variable(
+        "ORACULO_REPLICA_NAME", "", _text, "what this process is called among those on one database; else host:pid"
+    ),
+    "replica_lease_s": Variable(
+        "ORACULO_REPLICA_LEASE_S",
+        "10",
+        _number(1, 300),
+        "how long a process on a shared database may give no sign of life before others take over",
+    ),
     "max_open": Variable(
         "ORACULO_MAX_OPEN",
         "100000",
@@ -193,6 +202,8 @@ class Settings:
     retry_cap_s: float
     default_timeout_ms: int
     lease_s: float
+    replica_name: str
+    replica_lease_s: float
     max_open: int
     webhook_secrets: tuple[str, ...]
     webhook_allow: tuple[str, ...]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
@@ -20,6 +20,7 @@ from oraculo.api import (
     orchestrations,
     pages,
     problems,
+    replicas,
     task_types,
     tickets,
     workers,
@@ -40,6 +41,7 @@ ROUTERS = [  # an id is one segment, so no route shadows another; the busiest ar
     dead_letters.router,
     workers.router,
     brokers.router,
+    replicas.router,
     health.router,
     pages.router,
 ]
@@ -47,7 +49,11 @@ BODY_SECONDS = 30.0
 
 
 def create_app(
-    oraculo: Oraculo, *, body_seconds: float = BODY_SECONDS, heartbeat_seconds: float = HEARTBEAT_S
+    oraculo: Oraculo,
+    *,
+    body_seconds: float = BODY_SECONDS,
+    heartbeat_seconds: float = HEARTBEAT_S,
+    routers: Sequence[APIRouter] = ROUTERS,
 ) -> FastAPI:
     """Serve this orchestrator. One that is not entered yet is entered and left with the app's lifespan; one that is
     entered already stays with whoever entered it. Call `app.state.waits.stop()` before telling the server to exit, so
@@ -75,7 +81,7 @@ def create_app(
     app.state.body_seconds = body_seconds
     app.state.heartbeat_seconds = heartbeat_seconds
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
-    for router in ROUTERS:
+    for router in routers:
         app.router.routes.extend(router.routes)  # include_router would look them up anew for every request
     app.add_api_route("/openapi.json", _openapi, include_in_schema=False, response_class=Response)
     for expected in problems.EXPECTED:

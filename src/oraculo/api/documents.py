@@ -290,6 +290,21 @@ class Brokers(BaseModel):
     eventos: list[dict[str, Any]]
 
 
+class ReplicaInfo(BaseModel):
+    nome: str
+    vaga: int = Field(description="its place among the replicas")
+    epoca: int = Field(description="grows with every start of any of them")
+    desde: datetime
+    ate: datetime = Field(description="its lease, by the database's clock")
+    esta: bool = Field(description="the one that answers")
+
+
+class Replicas(BaseModel):
+    replicas: list[ReplicaInfo]
+    assumidas: int = Field(description="dead replicas that this one took over from")
+    cercas: int = Field(description="how often this one was taken over itself and had to begin anew")
+
+
 class SystemEvents(BaseModel):
     eventos: list[dict[str, Any]]
 

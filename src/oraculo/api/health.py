@@ -13,6 +13,7 @@ from oraculo import __version__
 from oraculo.api import documents, problems
 from oraculo.api.brokers import members
 from oraculo.api.openapi import answer
+from oraculo.api.replicas import oneself
 from oraculo.api.serving import answered
 from oraculo.bootstrap import Oraculo
 from oraculo.engines.local import LocalEngine
@@ -55,6 +56,8 @@ async def ready(request: Request) -> Response:
         checks["store"]["failing_since"] = views.instant(engine.store_failing_since)
         checks["store"]["ok"] = checks["store"]["ok"] and engine.store_failing_since is None
         checks["broker"] = await _broker(engine)
+        if (mine := oneself(engine)) is not None:
+            checks["replica"] = {"ok": True, **mine}
     usable = checks["engine"]["ok"] and checks.get("store", {}).get("ok", False)
     fine = usable and checks["broker"]["ok"]
     status = "ok" if fine else "degraded" if usable else "unavailable"

@@ -142,6 +142,28 @@ def brokers(url: Url = None, json: AsJson = False) -> None:
         note(f"{instant(event['em'])}  {event.get('de')} → {event.get('para')}: {event.get('motivo')}")
 
 
+def replicas(url: Url = None, json: AsJson = False) -> None:
+    with inputs.client(url) as client:
+        document = client.replicas()
+    if json:
+        emit(document)
+        return
+    table(
+        ("replica", "vaga", "epoca", "desde", "ate", "esta"),
+        (
+            (
+                one["nome"],
+                one["vaga"],
+                one["epoca"],
+                instant(one["desde"]),
+                instant(one["ate"]),
+                "✓" if one["esta"] else "",
+            )
+            for one in document["replicas"]
+        ),
+    )
+
+
 def workers(url: Url = None, json: AsJson = False) -> None:
     with inputs.client(url) as client:
         document = client.workers()

@@ -20,6 +20,7 @@ from oraculo.cli.output import AsJson, emit, note
 from oraculo.cli.texts import t
 
 if TYPE_CHECKING:
+    from oraculo.bootstrap import Role
     from oraculo.settings import Settings
     from oraculo.worker import Worker
 
@@ -32,10 +33,17 @@ def up(
     host: Annotated[str | None, typer.Option(help=t("o.host"), show_default=False)] = None,
     port: Annotated[int | None, typer.Option(help=t("o.port"), show_default=False, min=0, max=65535)] = None,
     worker: Annotated[list[str] | None, typer.Option(help=t("o.workers"), metavar="MODULE:WORKER")] = None,
+    api_only: Annotated[bool, typer.Option("--api-only", help=t("o.api-only"))] = False,
+    engine_only: Annotated[bool, typer.Option("--engine-only", help=t("o.engine-only"))] = False,
     json: AsJson = False,
 ) -> None:
     from oraculo import logs
     from oraculo.api.auth import check_binding
+    from oraculo.bootstrap import Role
+
+    if api_only and engine_only:
+        raise CommandError(t("both-only"), Exit.USAGE)
+    role = Role.API if api_only else Role.ENGINE if engine_only else Role.ALL
 
     chosen = settings.load()
     if host is not None:
@@ -55,7 +63,7 @@ def up(
                 emit({"url": url, "pid": os.getpid()})
             note(t("listening", version=__version__, url=url))
 
-        run(serve(chosen, workers, listener, ready))
+        run(serve(chosen, workers, listener, ready, role))
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
@@ -98,13 +106,18 @@ def url_of(listener: socket.socket) -> str:
 
 
 async def serve(
-    chosen: Settings, workers: list[Worker], listener: socket.socket, ready: Callable[[], None] = lambda: None
+    chosen: Settings,
+    workers: list[Worker],
+    listener: socket.socket,
+    ready: Callable[[], None] = lambda: None,
+    role: Role | None = None,
 ) -> None:
     """Until a signal; then stop taking, finish what is under way, and end within half a minute."""
     import uvicorn
 
-    from oraculo.api.app import create_app
-    from oraculo.bootstrap import Oraculo
+    from oraculo.api import health
+    from oraculo.api.app import ROUTERS, create_app
+    from oraculo.bootstrap import Oraculo, Role
     from oraculo.runtime.tuning import tune
 
     class Server(uvicorn.Server):
@@ -117,8 +130,8 @@ async def serve(
         def capture_signals(self) -> Iterator[None]:
             yield  # ours are set below: uvicorn's would end the process before the engine has stopped
 
-    oraculo = Oraculo(chosen, workers=workers)
-    app = create_app(oraculo)
+    oraculo = Oraculo(chosen, workers=workers, role=role or Role.ALL)
+    app = create_app(oraculo, routers=[health.router] if role is Role.ENGINE else ROUTERS)
     server = Server(
         uvicorn.Config(
             app,

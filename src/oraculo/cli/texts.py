@@ -38,6 +38,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "dlq.show": ("Show one dead letter with its bytes.", "Mostra uma mensagem morta com seus bytes."),
     "dlq.requeue": ("Hand dead letters in again, as they came.", "Reenvia mensagens mortas como vieram."),
     "dlq.discard": ("Remove dead letters for good.", "Remove mensagens mortas de vez."),
+    "replicas": (
+        "The processes that share the database: who lives, and until when.",
+        "Os processos que compartilham o banco: quem vive, e até quando.",
+    ),
     "brokers": (
         "The brokers: which one is published to, how each answers, what waits there.",
         "Os brokers: em qual se publica, como cada um responde, o que espera em cada um.",
@@ -89,6 +93,15 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Port to listen on, 0 for a free one (default: ORACULO_PORT).",
         "Porta onde escutar, 0 para uma livre (padrão: ORACULO_PORT).",
     ),
+    "o.api-only": (
+        "Only take requests: other processes on the same database run the engine.",
+        "Só receber pedidos: outros processos no mesmo banco rodam o motor.",
+    ),
+    "o.engine-only": (
+        "Only run the engine: no API but /health, /ready and /metrics.",
+        "Só rodar o motor: nenhuma API além de /health, /ready e /metrics.",
+    ),
+    "both-only": ("--api-only or --engine-only, not both", "--api-only ou --engine-only, não os dois"),
     "o.workers": (
         "module:worker to run inside this process; may be repeated.",
         "module:worker para rodar neste processo; pode repetir.",

@@ -65,6 +65,8 @@ class Reception:
         self, wanted: Sequence[Requisicao], keys: Sequence[str | None] | None = None
     ) -> list[Accepted]:
         self._engine.admit(len(wanted))
+        if self._engine.store.shared and any(request.tipo is not None for request in wanted):
+            await self.load_task_types()  # another process may have changed them
         works = [self.work(request, key) for request, key in zip(wanted, keys or [None] * len(wanted), strict=True)]
         outcomes = await self._engine.submit(works)
         crash.point("before_answer")
