@@ -36,6 +36,8 @@ from oraculo.engines.local import LocalEngine
 from oraculo.errors import MissingExtraError, SettingsError, StoreError, UnknownIdError
 from oraculo.logs import EventLog
 from oraculo.ports.broker import Broker
+from oraculo.ports.clock import Clock
+from oraculo.ports.notifier import Notifier
 from oraculo.ports.store import Store, SystemEvent
 from oraculo.runtime import crash
 from oraculo.runtime.reception import Accepted, Reception
@@ -85,6 +87,18 @@ def _one_broker(url: str) -> Broker:
     return found
 
 
+def engine_of(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
+    if settings.engine == "local":
+        return LocalEngine(store, broker, clock, **options)
+    if not store.shared:
+        raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://… with ORACULO_ENGINE=celery")
+    if broker.volatile:
+        raise SettingsError("ORACULO_BROKER", redact(settings.broker), "a server with ORACULO_ENGINE=celery")
+    module = import_module("oraculo.engines.celery.engine")
+    made: LocalEngine = module.CeleryEngine(store, broker, clock, **options)
+    return made
+
+
 def defaults_of(settings: Settings) -> Defaults:
     return Defaults(
         timeout_s=settings.default_timeout_ms / 1000,
@@ -115,6 +129,7 @@ class Role(StrEnum):
     ALL = "all"
     API = "api"  # takes requests; messages, deadlines and the dead are looked after by others
     ENGINE = "engine"  # takes messages and looks after deadlines; answers probes and scrapers only
+    TASKS = "tasks"  # a process of a Celery worker: does what tasks ask for
 
 
 class Oraculo:
@@ -135,6 +150,7 @@ class Oraculo:
         self.metrics = Metrics()
         self.clock = MonotonicClock()
         self.engine: LocalEngine
+        self.notifier: Notifier
         self.reception: Reception
         self.broker = broker
         self.store = store
@@ -157,15 +173,17 @@ class Oraculo:
             self.store, self.broker = store, broker
             if self.role is not Role.ALL and not store.shared:
                 raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://…, to share it with others")
-            self.engine = LocalEngine(
+            self.notifier = notifier
+            self.engine = engine_of(
+                settings,
                 store,
                 broker,
                 self.clock,
                 notifier=notifier,
                 observers=[self.metrics, EventLog()],
                 max_open=settings.max_open,
-                supervised=not broker.volatile,
-                passive=self.role is Role.API,
+                supervised=not broker.volatile and self.role is not Role.TASKS,
+                passive=self.role in (Role.API, Role.TASKS),
                 name=settings.replica_name or f"{socket.gethostname()}:{os.getpid()}",
                 lease=timedelta(seconds=settings.replica_lease_s),
             )

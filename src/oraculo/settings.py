@@ -17,7 +17,7 @@ from oraculo.errors import SettingsError
 
 STORES = ("sqlite",)
 BROKERS = ("memory", "amqp", "amqps", "redis", "rediss", "nats", "kafka")
-ENGINES = ("local",)
+ENGINES = ("local", "celery")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
 _PASSWORD = re.compile(r"(://[^/?#@,:]*:)[^/?#]*?@(?=[^@,/?#]*(?:[,/?#]|$))")
@@ -148,6 +148,10 @@ VARIABLES: dict[str, Variable] = {
     "lease_s": Variable(
         "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
     ),
+    "celery_broker": Variable(
+        "ORACULO_CELERY_BROKER", "", _text, "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER"
+    ),
+    "celery_backend": Variable("ORACULO_CELERY_BACKEND", "", _text, "Celery's result backend, redis://; else none"),
     "replica_name": Variable(
         "ORACULO_REPLICA_NAME", "", _text, "what this process is called among those on one database; else host:pid"
     ),
@@ -202,6 +206,8 @@ class Settings:
     retry_cap_s: float
     default_timeout_ms: int
     lease_s: float
+    celery_broker: str
+    celery_backend: str
     replica_name: str
     replica_lease_s: float
     max_open: int

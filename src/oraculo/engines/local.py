@@ -31,7 +31,7 @@ from oraculo.runtime.feed import Feed
 from oraculo.runtime.gateway import Gateway
 from oraculo.runtime.handle import Handled, Handler
 from oraculo.runtime.ids import RunNumbers
-from oraculo.runtime.intake import Intake, Translate, result_work
+from oraculo.runtime.intake import Intake, Submit, Translate, result_work
 from oraculo.runtime.perform import Performer
 from oraculo.runtime.probes import Prober, prober_of
 from oraculo.runtime.replica import LEASE, Replica
@@ -55,6 +55,8 @@ class LocalEngine:
     brokers are probed end to end, and their dead-letter queues are emptied into the table. `passive`: what is handed in
     here is handled and sent; messages, deadlines and the dead are for other processes to look after."""
 
+    minds = True  # looks after deadlines, and after what dead processes left
+
     def __init__(
         self,
         store: Store,
@@ -76,7 +78,7 @@ class LocalEngine:
         self.feed = Feed()
         self.handler = Handler(store, clock)
         self.gateway = Gateway(broker, clock, self.handler.state)
-        self.performer = Performer(broker, notifier, clock, self._enqueue, store.result, self.handler.owed_of)
+        self.performer = self._make_performer(notifier)
         self.timers = Timers()
         self.open = 0  # orchestrations that have not ended
         self.ready = False
@@ -95,6 +97,7 @@ class LocalEngine:
         self.prober: Prober | None = None
         self._supervised = supervised
         self._passive = passive
+        self._minds = self.minds and not passive
         self.replica = self._replica(name, lease)
         self.queues: set[str] = {names.RESULTS, names.REQUESTS}  # that we publish to or take from
         self.listen(names.RESULTS, result_work)
@@ -119,14 +122,22 @@ class LocalEngine:
             joined=self._joined,
             follow=getattr(self.clock, "follow", lambda _at: None),
             lease=lease,
-            passive=self._passive,
+            passive=not self._minds,
         )
 
     def listen(self, queue: str, translate: Translate) -> None:
         """Take messages from one more queue. Before `start`. Those that open orchestrations wait there when too many
         are open."""
         full = self._is_full if queue == names.REQUESTS else lambda: False
-        self.intakes.append(Intake(self.broker, queue, translate, partial(self.submit, piecewise=True), full))
+        self.intakes.append(Intake(self.broker, queue, translate, self._submit_of(queue), full))
+
+    def _submit_of(self, _queue: str) -> Submit:
+        """Who takes what comes from this queue."""
+        return partial(self.submit, piecewise=True)
+
+    def _make_performer(self, notifier: Notifier | None) -> Performer:
+        """Who does what is owed."""
+        return Performer(self.broker, notifier, self.clock, self.enqueue, self.store.result, self.handler.owed_of)
 
     def _is_full(self) -> bool:
         return self.open >= self._max_open
@@ -135,8 +146,9 @@ class LocalEngine:
         """Recovered and running when it returns."""
         await self._recover()
         loops = {"handle": self._handle_loop, "perform": self.performer.run, "leases": self.gateway.run}
-        if not self._passive:
+        if self._minds:
             loops["timers"] = self._timer_loop
+        if not self._passive:
             self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self.intakes]
         if self.replica is not None:
             loops["replica"] = self.replica.run
@@ -200,7 +212,7 @@ class LocalEngine:
         group = Group(len(works), asyncio.get_running_loop().create_future(), piecewise)
         for index, work in enumerate(works):
             work.group, work.index = group, index
-        self._enqueue(works)
+        self.enqueue(works)
         return await group.future
 
     def admit(self, count: int = 1) -> None:
@@ -226,7 +238,8 @@ class LocalEngine:
             await self.submit([Work(ConfirmDispatch(confirmed), run=run)])
         return await self.handler.state(run)
 
-    def _enqueue(self, works: Sequence[Work]) -> None:
+    def enqueue(self, works: Sequence[Work]) -> None:
+        """Work that nobody waits for."""
         self._queue.extend(works)
         self._arrived.set()
 
@@ -261,7 +274,7 @@ class LocalEngine:
                 self.store_failing_since = None
                 log.info("the store works again")
             self._after(handled)
-            if self.replica is not None:
+            if self.replica is not None and self._minds:
                 self._put_off(works)
 
     def _keep_own(self, works: Sequence[Work]) -> None:
@@ -276,7 +289,7 @@ class LocalEngine:
         if self.replica is not None and isinstance(error, FencedError):
             self.replica.doubt()
         await asyncio.sleep(pause)
-        self._enqueue([Work()])  # come here again, even if nobody asks for anything
+        self.enqueue([Work()])  # come here again, even if nobody asks for anything
 
     async def _settle_doubts(self) -> None:
         """A transaction that failed may have been written all the same: then nobody did what it owes. What was not
@@ -306,7 +319,7 @@ class LocalEngine:
             if done.first == 1:
                 self.open += 1
                 self.queues.update({task.queue for task in state.plan.tasks})
-            if not self._passive:
+            if self._minds:
                 self.timers.set(state.run, state.wake_at())
             self.feed.changed(state.run)
         for run in handled.broken:
@@ -392,7 +405,7 @@ class LocalEngine:
     # -- one of several ----------------------------------------------------------------------------------------------
 
     def _wake(self, runs: Sequence[int]) -> None:
-        self._enqueue([Work(Wake(), run=run) for run in runs])
+        self.enqueue([Work(Wake(), run=run) for run in runs])
 
     def _opened(self, count: int) -> None:
         self.open = count

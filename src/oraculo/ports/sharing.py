@@ -59,6 +59,10 @@ class SharedStore(Store, Protocol):
         them."""
         ...
 
+    async def owing(self, age: timedelta, limit: int) -> list[int]:
+        """Runs that owe something for longer than `age` without a break, the longest first."""
+        ...
+
     async def open_runs(self) -> int:
         """How many orchestrations have not ended."""
         ...

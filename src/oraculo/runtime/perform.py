@@ -92,6 +92,15 @@ class Performer:
                     if state.notices[number].phase is NoticePhase.OWED:
                         self._notify(state, number, attempt)
 
+    async def flush(self) -> None:
+        """What was taken, now: returns when it is confirmed, refused or postponed, and every notice was tried once."""
+        owed, notices = list(self._owed), set(self._notices)
+        self._owed.clear()
+        if owed:
+            await self._publish(owed)
+        if notices:
+            await asyncio.wait(notices)
+
     @property
     def waiting(self) -> int:
         return len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices) + len(self._confirmed)

@@ -1,0 +1,99 @@
+"""What an orchestration owes the world, as Celery tasks: who executes them publishes to the worker's queue.
+
+A task names tickets, it does not carry their messages: whoever runs it looks up what is still owed. So a task that
+comes twice, or late, sends nothing that is not wanted any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+import structlog
+from celery import Celery
+
+from oraculo.core.effects import Effect, Notify, Publish
+from oraculo.core.state import Orchestration
+from oraculo.engines.celery.app import NOTICES
+from oraculo.engines.celery.routes import START, orders_queue
+from oraculo.ports.clock import Clock
+
+log = structlog.get_logger("oraculo.celery")
+
+AT_ONCE = 500  # tickets in one task
+RETRY_FIRST, RETRY_MOST = 0.05, 5.0
+
+Task = tuple[str, str, str, list[list[int]]]  # task, queue, argument, what
+
+
+class Dispatcher:
+    """Takes the place of the performer in an engine whose deeds others do."""
+
+    def __init__(self, app: Celery, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+        self._owed: dict[tuple[str, str, str], list[list[int]]] = {}
+        self._arrived = asyncio.Event()
+        self._sending = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="celery-sender")
+        self.failing_since: datetime | None = None
+        self.published = 0
+
+    def take(self, state: Orchestration, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Publish(tickets):
+                    for position, attempt in tickets:
+                        task = state.plan.tasks[position]
+                        key = (START[task.kind], orders_queue(task.kind, task.name), "ordens")
+                        self._owed.setdefault(key, []).append([state.run, position, attempt])
+                case Notify(number, attempt):
+                    self._owed.setdefault(("notificar", NOTICES, "avisos"), []).append([state.run, number, attempt])
+        self._arrived.set()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._owed) + self._sending
+
+    async def run(self) -> None:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            owed, self._owed = self._owed, {}
+            self._sending = len(owed)
+            for (task, queue, argument), what in owed.items():
+                for start in range(0, len(what), AT_ONCE):
+                    await self.send(task, queue, {argument: what[start : start + AT_ONCE]})
+                self._sending -= 1
+
+    async def send(self, task: str, queue: str, arguments: dict[str, object]) -> None:
+        """Returns when Celery's broker has it."""
+        pause = RETRY_FIRST
+        while True:
+            try:
+                await asyncio.get_running_loop().run_in_executor(
+                    self._thread, lambda: self._app.send_task(task, kwargs=arguments, queue=queue, ignore_result=True)
+                )
+            except Exception as error:
+                if self.failing_since is None:
+                    self.failing_since = self._clock.now()
+                    log.warning("Celery's broker does not take tasks", error=str(error) or type(error).__name__)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, RETRY_MOST)
+            else:
+                if self.failing_since is not None:
+                    self.failing_since = None
+                    log.info("Celery's broker takes tasks again")
+                self.published += 1
+                return
+
+    def confirmed(self, _run: int) -> list[tuple[int, int]]:
+        return []
+
+    def ended(self, _run: int) -> None:
+        """Nothing is remembered of it."""
+
+    async def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,68 @@
+"""The engine of a process among Celery workers: it steps the core as the local one does, and leaves the deeds to tasks.
+
+`oraculo up` runs it to take requests and to hand over the answers of workers, which are plain JSON, to the tasks
+`resultado_coleta` and `resultado_execucao`; every process of a Celery worker runs it to execute tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oraculo.core.commands import RecordResult
+from oraculo.core.vocabulary import Kind
+from oraculo.engines.celery.app import app
+from oraculo.engines.celery.dispatch import Dispatcher
+from oraculo.engines.celery.routes import results_queue
+from oraculo.engines.local import LocalEngine
+from oraculo.ports.notifier import Notifier
+from oraculo.runtime.intake import Submit
+from oraculo.runtime.work import Fate, Outcome, Work
+from oraculo.wire import names
+
+AT_ONCE = 512 * 1024  # bytes of messages in one task
+
+
+class CeleryEngine(LocalEngine):
+    minds = False  # the sweep does
+    performer: Dispatcher  # type: ignore[assignment]
+
+    def _make_performer(self, _notifier: Notifier | None) -> Dispatcher:  # type: ignore[override]
+        return Dispatcher(app, self.clock)
+
+    def _submit_of(self, queue: str) -> Submit:
+        return self.hand_over if queue == names.RESULTS else super()._submit_of(queue)
+
+    async def hand_over(self, works: list[Work]) -> list[Outcome]:
+        """Answers become tasks, as they came; what cannot be read is quarantined here. Durable when it returns."""
+        strange = [work for work in works if not isinstance(work.command, RecordResult)]
+        outcomes = dict(zip(map(id, strange), await self.submit(strange, piecewise=True), strict=True))
+        for task, messages in _by_type(works).items():
+            for some in _parcels(messages):
+                await self.performer.send(task, results_queue(task), {"mensagens": some})
+        return [outcomes.get(id(work)) or Outcome(Fate.APPLIED) for work in works]
+
+
+def _by_type(works: Sequence[Work]) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for work in works:
+        if isinstance(work.command, RecordResult):
+            message = {"corpo": work.body.decode(), "fila": work.queue, "broker": work.broker}
+            found.setdefault(_task_of(work.command), []).append(message)
+    return found
+
+
+def _task_of(answer: RecordResult) -> str:
+    return "resultado_execucao" if answer.kind is Kind.EXECUCAO else "resultado_coleta"
+
+
+def _parcels(messages: list[dict[str, str]]) -> list[list[dict[str, str]]]:
+    parcels: list[list[dict[str, str]]] = [[]]
+    size = 0
+    for message in messages:
+        length = len(message["corpo"])
+        if parcels[-1] and size + length > AT_ONCE:
+            parcels.append([])
+            size = 0
+        parcels[-1].append(message)
+        size += length
+    return parcels

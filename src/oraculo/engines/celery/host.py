@@ -1,0 +1,170 @@
+"""What a process of a Celery worker carries: an event loop in a thread of its own, with store, broker and core on it.
+
+Celery forks its processes, and tasks are plain functions: so everything is opened in the process that needs it, when
+the first task comes, and stays open from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import timedelta
+from typing import Any, Self, TypeVar
+
+import structlog
+from celery import signals
+
+from oraculo import settings
+from oraculo.bootstrap import Oraculo, Role
+from oraculo.core.commands import Wake
+from oraculo.core.effects import Effect, Notify, Publish, owed_effects
+from oraculo.core.state import NoticePhase, Orchestration, fold
+from oraculo.ports.sharing import SharedStore, sharing
+from oraculo.runtime.perform import Performer
+from oraculo.runtime.replica import OVERDUE
+from oraculo.runtime.work import Work
+
+log = structlog.get_logger("oraculo.celery")
+
+T = TypeVar("T")
+PATIENCE = 30.0  # seconds that a task waits for the broker before it is tried again later
+FORGOTTEN = timedelta(seconds=15)  # owed for so long: its task is lost
+AT_ONCE = 500
+
+
+class Host(Oraculo):
+    """`engine` steps the core, `performer` does the deeds that tasks ask for."""
+
+    def __init__(self) -> None:
+        super().__init__(settings.load(), role=Role.TASKS)
+        self.performer: Performer
+        self._again: asyncio.Task[None]
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        engine = self.engine
+        self.performer = Performer(
+            engine.broker, self.notifier, self.clock, engine.enqueue, engine.store.result, engine.handler.owed_of
+        )
+        self._again = asyncio.create_task(self.performer.run())  # what had to be postponed
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._again.cancel()
+        await self.performer.close()
+        await super().__aexit__()
+
+    # -- what tasks ask for ------------------------------------------------------------------------------------------
+
+    async def record(self, works: list[Work]) -> dict[str, int]:
+        """Answers, durable when it returns; fate → how many."""
+        fates: dict[str, int] = {}
+        for outcome in await self.engine.submit(works):
+            fates[outcome.fate.value] = fates.get(outcome.fate.value, 0) + 1
+        return fates
+
+    async def publish(self, orders: Sequence[Sequence[int]]) -> int:
+        """The messages of these (run, position, attempt), as far as they are still owed."""
+        return await self._perform(orders, _still_owed)
+
+    async def notify(self, notices: Sequence[Sequence[int]]) -> int:
+        """These (run, notice, attempt), each tried once."""
+        return await self._perform(notices, _still_due)
+
+    async def _perform(
+        self, wanted: Sequence[Sequence[int]], still: Callable[[Orchestration, list[tuple[int, int]]], list[Effect]]
+    ) -> int:
+        by_run: dict[int, list[tuple[int, int]]] = {}
+        for run, number, attempt in wanted:
+            by_run.setdefault(run, []).append((number, attempt))
+        done = 0
+        loaded = await self.engine.store.load(list(by_run))
+        async with asyncio.timeout(PATIENCE):
+            for run, recorded in loaded.items():
+                state = fold((one.at, one.events) for one in recorded)
+                effects = still(state, by_run[run])
+                done += len(effects)
+                self.performer.take(state, effects)
+            await self.performer.flush()
+        return done
+
+    async def sweep(self) -> dict[str, int]:
+        """What others left undone: deadlines, the debts of dead processes, and tasks that Celery's broker forgot."""
+        store = self._sharing
+        dead, owing = await store.rescue()
+        owing += await store.owing(FORGOTTEN, AT_ONCE)
+        for recorded in (await store.load(owing)).values():
+            state = fold((one.at, one.events) for one in recorded)
+            self.engine.performer.take(state, owed_effects(state))
+        overdue = await store.overdue(timedelta(), OVERDUE)  # nobody else looks after deadlines
+        await self.engine.submit([Work(Wake(), run=run) for run in overdue])
+        return {"dead": len(dead), "owing": len(owing), "overdue": len(overdue)}
+
+    @property
+    def _sharing(self) -> SharedStore:
+        shared = sharing(self.engine.store)
+        assert shared is not None
+        return shared
+
+
+def _still_owed(state: Orchestration, orders: list[tuple[int, int]]) -> list[Effect]:
+    left = [(p, attempt) for p, attempt in orders if p in state.owed and state.tickets[p].attempt == attempt]
+    return [Publish(left)] if left else []
+
+
+def _still_due(state: Orchestration, notices: list[tuple[int, int]]) -> list[Effect]:
+    return [
+        Notify(number, attempt)
+        for number, attempt in notices
+        if state.notices[number].phase is NoticePhase.OWED and state.notices[number].attempt == attempt
+    ]
+
+
+# -- the process -----------------------------------------------------------------------------------------------------
+
+
+class _Process:
+    """The loop of this process and what runs on it; made anew after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._host: Host | None = None
+
+    def call(self, work: Callable[[Host], Coroutine[Any, Any, T]]) -> T:
+        """From a task's thread: run it on the loop, wait for it."""
+        loop, host = self._ready()
+        return asyncio.run_coroutine_threadsafe(work(host), loop).result()
+
+    def _ready(self) -> tuple[asyncio.AbstractEventLoop, Host]:
+        with self._lock:
+            if self._pid != os.getpid():
+                self._loop, self._host = None, None
+                self._pid = os.getpid()
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="oraculo", daemon=True).start()
+            if self._host is None:
+                host = Host()
+                asyncio.run_coroutine_threadsafe(host.__aenter__(), self._loop).result()
+                self._host = host
+            return self._loop, self._host
+
+    def close(self) -> None:
+        with self._lock:
+            if self._loop is not None and self._host is not None and self._pid == os.getpid():
+                asyncio.run_coroutine_threadsafe(self._host.__aexit__(), self._loop).result(25)
+                self._loop.call_soon_threadsafe(self._loop.stop)
+            self._loop, self._host = None, None
+
+
+process = _Process()
+
+
+@signals.worker_process_shutdown.connect
+@signals.worker_shutdown.connect
+def _shut_down(**_: Any) -> None:
+    process.close()
