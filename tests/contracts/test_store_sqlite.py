@@ -15,8 +15,8 @@ import pytest
 
 from contracts.writing import batch, begin, finished, write
 from core.given import at, plan
+from oraculo.adapters.stores.numbered import migrations
 from oraculo.adapters.stores.sqlite import SqliteStore
-from oraculo.adapters.stores.sqlite_schema import migrations
 from oraculo.core.state import fold
 from oraculo.errors import StoreTooNewError, StoreUnavailableError
 from oraculo.ports.store import DeadLetter, Query
