@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 import structlog
@@ -46,15 +46,33 @@ from oraculo.wire import names, requests, strict_json, views
 from oraculo.wire.requests import Defaults, Requisicao
 from oraculo.worker import BrokerTransport, Worker
 
+if TYPE_CHECKING:
+    from oraculo.adapters.stores.postgres.store import PostgresStore
+
 log = structlog.get_logger("oraculo")
 
 EVENTS_AT_ONCE = 500
 
 
-def store_of(url: str, *, exclusive: bool = False) -> SqliteStore:
+def store_of(url: str, *, exclusive: bool = False) -> SqliteStore | PostgresStore:
+    """Of a SQLite URL or a PostgreSQL one. `exclusive` refuses a second engine where only one may be."""
+    if scheme_of(url) == "sqlite":
+        return SqliteStore(sqlite_path(url), exclusive=exclusive)
+    try:
+        from oraculo.adapters.stores.postgres.store import PostgresStore
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("postgresql://", "postgres") from error
+    return PostgresStore(url)
+
+
+def sqlite_path(url: str) -> str:
     """`sqlite:///relative.db`, `sqlite:////absolute.db`, `sqlite://` (in memory)."""
-    path = url.removeprefix("sqlite://")
-    return SqliteStore(path[1:] if path.startswith("/") and len(path) > 1 else ":memory:", exclusive=exclusive)
+    path = url.partition("://")[2]
+    return path[1:] if path.startswith("/") and len(path) > 1 else ":memory:"
+
+
+def scheme_of(url: str) -> str:
+    return url.partition("://")[0].lower()
 
 
 _SERVERS = {  # scheme → extra, module, class; clients are imported when they are asked for
@@ -76,7 +94,7 @@ def broker_of(urls: str, dwell: float = DWELL) -> Broker:
 
 
 def _one_broker(url: str) -> Broker:
-    scheme = url.partition("://")[0].lower()
+    scheme = scheme_of(url)
     if scheme == "memory":
         return MemoryBroker()
     extra, module, name = _SERVERS[scheme]
@@ -164,7 +182,9 @@ class Oraculo:
         try:
             store = self.store
             if store is None:
-                store = await stack.enter_async_context(store_of(settings.store, exclusive=True))
+                ours = store_of(settings.store, exclusive=True)
+                stack.push_async_callback(ours.close)
+                store = await ours.open()
             broker = self.broker or broker_of(settings.broker, settings.broker_dwell_s)
             stack.push_async_callback(broker.close)
             notifier = await stack.enter_async_context(

@@ -11,15 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from oraculo.errors import SettingsError
 
-STORES = ("sqlite",)
+STORES = ("sqlite", "postgresql", "postgres")
 BROKERS = ("memory", "amqp", "amqps", "redis", "rediss", "nats", "kafka")
 ENGINES = ("local", "celery")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
+_PASSWORD_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
 _PASSWORD = re.compile(r"(://[^/?#@,:]*:)[^/?#]*?@(?=[^@,/?#]*(?:[,/?#]|$))")
 
 
@@ -81,6 +82,14 @@ def _url(*schemes: str) -> Callable[[str, str], str]:
     return read
 
 
+def _store(name: str, value: str) -> str:
+    """One database. libpq lets a URL name several hosts, with commas between."""
+    scheme, found, _ = value.partition("://")
+    if not found or scheme.lower() not in STORES:
+        raise SettingsError(name, redact(value), "a URL that begins with sqlite:// or postgresql://")
+    return value
+
+
 def _brokers(name: str, value: str) -> str:
     """One URL, or several in order of preference. What lives in this process cannot stand in for a server."""
     _url(*BROKERS)(name, value)
@@ -103,7 +112,14 @@ def _list(_name: str, value: str) -> tuple[str, ...]:
 
 
 VARIABLES: dict[str, Variable] = {
-    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", _url(*STORES), "where state is kept"),
+    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", _store, "where state is kept"),
+    "postgres_host": Variable(
+        "POSTGRES_HOST", "", _text, "when ORACULO_STORE is not set: state is kept in PostgreSQL on this host"
+    ),
+    "postgres_port": Variable("POSTGRES_PORT", "5432", _whole(1, 65535), "its port"),
+    "postgres_database": Variable("POSTGRES_DATABASE", "oraculo", _text, "its database"),
+    "postgres_user": Variable("POSTGRES_USER", "oraculo", _text, "who connects to it"),
+    "postgres_password": Variable("POSTGRES_PASSWORD", "", _text, "the password of that user", True),
     "broker": Variable(
         "ORACULO_BROKER", "memory://", _brokers, "how messages travel; several, separated by commas, with failover"
     ),
@@ -192,6 +208,11 @@ VARIABLES: dict[str, Variable] = {
 @dataclass(frozen=True, slots=True)
 class Settings:
     store: str
+    postgres_host: str
+    postgres_port: int
+    postgres_database: str
+    postgres_user: str
+    postgres_password: str
     broker: str
     broker_dwell_s: float
     engine: str
@@ -237,10 +258,20 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
         field: variable.read(variable.name, given.get(variable.name, variable.default).strip())
         for field, variable in VARIABLES.items()
     }
+    if "ORACULO_STORE" not in given and values["postgres_host"]:
+        values["store"] = _postgres_url(values)
     settings = Settings(**values)
     if settings.retry_cap_s < settings.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
     return settings
+
+
+def _postgres_url(values: Mapping[str, Any]) -> str:
+    user, password, host, database = (
+        quote(values[f"postgres_{part}"], safe="") for part in ("user", "password", "host", "database")
+    )
+    who = f"{user}:{password}" if password else user
+    return f"postgresql://{who}@{host}:{values['postgres_port']}/{database}"
 
 
 def read_dotenv(path: Path) -> dict[str, str]:
@@ -272,4 +303,4 @@ def _is_url(text: str) -> bool:
 
 def redact(urls: str) -> str:
     """A URL, or several with commas between, without the passwords."""
-    return _PASSWORD.sub(r"\1***@", urls)
+    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1***@", urls))

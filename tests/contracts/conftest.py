@@ -106,7 +106,16 @@ def broker_case_of(name: str) -> BrokerCase:
     return case
 
 
-STORES = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
+STORES = ("sqlite-file", "sqlite-memory-inline", "postgres")
+
+
+def store_case_of(name: str) -> StoreCase:
+    """As with brokers."""
+    ours = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
+    if name in ours:
+        return ours[name]()
+    case: StoreCase = importlib.import_module(f"contracts.case_{name}").Case()
+    return case
 
 
 @pytest.fixture
@@ -134,7 +143,7 @@ def queue(broker_case: BrokerCase) -> str:
 
 @pytest.fixture(params=STORES)
 async def store_case(request: pytest.FixtureRequest, stack: AsyncExitStack, tmp_path: Path) -> StoreCase:
-    case = STORES[request.param]()
+    case = store_case_of(request.param)
     await case.open(stack, tmp_path)
     return case
 

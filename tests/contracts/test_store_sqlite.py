@@ -15,8 +15,8 @@ import pytest
 
 from contracts.writing import batch, begin, finished, write
 from core.given import at, plan
+from oraculo.adapters.stores.numbered import migrations
 from oraculo.adapters.stores.sqlite import SqliteStore
-from oraculo.adapters.stores.sqlite_schema import migrations
 from oraculo.core.state import fold
 from oraculo.errors import StoreTooNewError, StoreUnavailableError
 from oraculo.ports.store import DeadLetter, Query
@@ -160,7 +160,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged_and_breaks_nothing(tmp
             state = fold((recorded.at, recorded.events) for recorded in loaded[one.run])
             assert (state.version, state.status, state.open) == (one.version, one.status, one.open)
             assert len(loaded[one.run]) == 3
-        await finished(store, "depois")
+        await finished(store, "depois", when=1_000_000)
 
 
 # -- a full disk -------------------------------------------------------------------------------------------------------

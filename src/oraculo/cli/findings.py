@@ -74,9 +74,11 @@ def _files() -> Iterator[Finding]:
 
 
 def store(known: Settings) -> Iterator[Finding]:
-    from oraculo.bootstrap import store_of
+    from oraculo.bootstrap import scheme_of, sqlite_path
 
-    path = store_of(known.store).path
+    if scheme_of(known.store) != "sqlite":
+        return
+    path = sqlite_path(known.store)
     if path == ":memory:":
         yield warning("store", "in memory: everything is forgotten at the end", "ORACULO_STORE=sqlite:///oraculo.db")
         return
@@ -124,7 +126,7 @@ def _database(path: str) -> Iterator[Finding]:
 
 
 def _schema(connection: apsw.Connection) -> Iterator[Finding]:
-    from oraculo.adapters.stores.sqlite_schema import migrations
+    from oraculo.adapters.stores.numbered import migrations
 
     newest = migrations("sqlite")[-1][0]
     current = int(str(connection.execute("PRAGMA user_version").fetchall()[0][0]))

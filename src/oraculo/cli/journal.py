@@ -1,25 +1,57 @@
-"""The journal of one orchestration straight from the store, read-only, so that a running server is not disturbed."""
+"""Straight to the store, without a server: the journal of one orchestration, and whatever else works on what is there.
+
+SQLite is read with a connection that cannot write, so that a running server is not disturbed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import apsw
 
 from oraculo.adapters.stores import sqlite_read
-from oraculo.bootstrap import store_of
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.bootstrap import scheme_of, sqlite_path, store_of
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.texts import t
 from oraculo.errors import StoreUnavailableError, UnknownIdError
-from oraculo.ports.store import Recorded
+from oraculo.ports.store import Recorded, Store
 
 
 def existing(url: str) -> str:
-    """The path of the database that `url` names; it must be there, since nothing here should make a new one."""
-    path = store_of(url).path
+    """The path of the SQLite database that `url` names; it must be there, since nothing here should make a new one."""
+    path = sqlite_path(url)
     if path == ":memory:" or not Path(path).is_file():
         raise CommandError(t("no-store", path=path), Exit.NOT_FOUND)
     return path
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    """The store, which must be there."""
+    if scheme_of(url) == "sqlite":
+        existing(url)
+    store = store_of(url)
+    try:
+        yield await (store.open() if isinstance(store, SqliteStore) else store.open(create=False))
+    finally:
+        await store.close()
+
+
+def recorded(url: str, correlation_id: str) -> list[Recorded]:
+    steps = _from_sqlite(url, correlation_id) if scheme_of(url) == "sqlite" else asyncio.run(_from(url, correlation_id))
+    if not steps:
+        raise UnknownIdError("orchestration", correlation_id)
+    return steps
+
+
+async def _from(url: str, correlation_id: str) -> list[Recorded]:
+    async with opened(url) as store:
+        run = (await store.locate([correlation_id])).get(correlation_id)
+        return [] if run is None else (await store.load([run])).get(run, [])
 
 
 def read_only(path: str) -> apsw.Connection:
@@ -28,17 +60,14 @@ def read_only(path: str) -> apsw.Connection:
     return connection
 
 
-def recorded(url: str, correlation_id: str) -> list[Recorded]:
+def _from_sqlite(url: str, correlation_id: str) -> list[Recorded]:
     path = existing(url)
     try:
         connection = read_only(path)
         try:
             run = sqlite_read.locate(connection, [correlation_id]).get(correlation_id)
-            steps = [] if run is None else sqlite_read.load(connection, [run]).get(run, [])
+            return [] if run is None else sqlite_read.load(connection, [run]).get(run, [])
         finally:
             connection.close()
     except apsw.Error as error:
         raise StoreUnavailableError(f"cannot read the database {path!r}: {error}") from error
-    if not steps:
-        raise UnknownIdError("orchestration", correlation_id)
-    return steps

@@ -23,31 +23,37 @@ def prune(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    from oraculo.cli.journal import existing
-
     before = inputs.ago(older_than)
-    path = existing(settings.load().store)
+    url = settings.load().store
+    if url.startswith("sqlite:"):
+        from oraculo.cli.journal import existing
+
+        existing(url)
     if not yes:
         if not sys.stdin.isatty():
             raise CommandError(t("need-yes"), Exit.USAGE)
-        typer.confirm(t("confirm-prune", before=before.isoformat(" ", "seconds"), store=path), abort=True, err=True)
-    count = asyncio.run(_prune(path, before))
+        typer.confirm(
+            t("confirm-prune", before=before.isoformat(" ", "seconds"), store=settings.redact(url)),
+            abort=True,
+            err=True,
+        )
+    count = asyncio.run(_prune(url, before))
     if json:
         emit({"removed": count, "before": before})
     else:
         say(t("pruned", count=count))
 
 
-async def _prune(path: str, before: datetime) -> int:
+async def _prune(url: str, before: datetime) -> int:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from oraculo.adapters.stores.sqlite import SqliteStore
+    from oraculo.cli.journal import opened
 
     total = 0
     columns = (SpinnerColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         task = progress.add_task("", total=None)
-        async with SqliteStore(path) as store:
+        async with opened(url) as store:
             while True:
                 removed = await store.prune(before, CHUNK)
                 total += removed

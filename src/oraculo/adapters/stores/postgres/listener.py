@@ -1,0 +1,46 @@
+"""Somebody wrote something: a connection that listens."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+
+from oraculo.adapters.stores.postgres.connections import Line, Server
+from oraculo.errors import StoreUnavailableError
+
+PAUSE = 0.1  # seconds between two attempts while the server is away
+
+
+class Listener:
+    def __init__(self, server: Server) -> None:
+        self._line = Line(server)
+        self._listening: object | None = None
+        self._turn = asyncio.Lock()
+
+    async def close(self) -> None:
+        await self._line.drop()
+
+    async def changed(self, patience: float) -> None:
+        """At once when it has only begun to listen, for the first time or again: something may have been missed."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + patience
+        async with self._turn:
+            while (left := until - loop.time()) > 0:
+                try:
+                    if await self._heard(left):
+                        return
+                except (StoreUnavailableError, psycopg.Error, OSError):
+                    await self._line.drop()
+                    await asyncio.sleep(min(PAUSE, max(0.0, until - loop.time())))
+
+    async def _heard(self, patience: float) -> bool:
+        connection = await self._line.get()
+        if connection is not self._listening:
+            await connection.execute("LISTEN oraculo")
+            self._listening = connection
+            return True
+        heard = False
+        async for _ in connection.notifies(timeout=patience, stop_after=1):
+            heard = True
+        return heard

@@ -1,0 +1,205 @@
+"""PostgreSQL store: one connection writes, a few read, one listens.
+
+Speed comes from shape, as with SQLite: the works of many orchestrations are one transaction, and a transaction is two
+exchanges with the server whatever its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Self
+
+from oraculo.adapters.stores.postgres import members, read, write
+from oraculo.adapters.stores.postgres.connections import Line, Pool, Server, fenced
+from oraculo.adapters.stores.postgres.listener import Listener
+from oraculo.adapters.stores.postgres.schema import current_version, migrate
+from oraculo.adapters.stores.postgres.transaction import Writer
+from oraculo.errors import StoreError, StoreUnavailableError
+from oraculo.ports.sharing import Member, Progress
+from oraculo.ports.store import Asked, Batch, DeadLetter, Found, Live, Query, Recorded, Summary, SystemEvent
+
+PRUNE_AT_ONCE = 500
+
+
+class PostgresStore:
+    """`PostgresStore("postgresql://user:password@host:5432/oraculo")`, or any other URL that libpq takes."""
+
+    shared = True
+
+    def __init__(self, url: str) -> None:
+        self._server = Server(url)
+        self._writer = Writer(self._server)
+        self._pool = Pool(self._server)
+        self._listener = Listener(self._server)
+        self._member: Member | None = None
+        self._lease = timedelta()
+
+    @property
+    def shown(self) -> str:
+        """Where it is, for people; never the password."""
+        return self._server.shown
+
+    async def open(self, *, create: bool = True) -> Self:
+        """`create=False` takes the database as it is; one that no Oráculo has used yet is refused."""
+        line = Line(self._server)
+        try:
+            async with line.exchange() as connection:
+                if create:
+                    await migrate(connection)
+                elif not await current_version(connection):
+                    raise StoreUnavailableError(f"there is no Oráculo in the database {self.shown}")
+        finally:
+            await line.drop()
+        return self
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._server.closed = True
+        await self._writer.close()
+        await self._listener.close()
+        await self._pool.close()
+
+    # -- the journal -------------------------------------------------------------------------------------------------
+
+    async def begin(self, asked: Asked) -> Found:
+        return await self._writer.begin(asked, self._member)
+
+    async def append(self, batch: Batch) -> None:
+        await self._writer.append(write.Written(batch), self._member)
+
+    async def abandon(self) -> None:
+        await self._writer.abandon()
+
+    # -- reads -------------------------------------------------------------------------------------------------------
+
+    async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
+        return await self._pool.read(lambda c: read.locate(c, correlation_ids))
+
+    async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
+        return await self._pool.read(lambda c: read.load(c, runs))
+
+    async def live(self) -> list[Live]:
+        return await self._pool.read(read.live)
+
+    async def last_instant(self) -> datetime | None:
+        return await self._pool.read(read.last_instant)
+
+    async def summary(self, correlation_id: str) -> Summary | None:
+        return await self._pool.read(lambda c: read.summary(c, correlation_id))
+
+    async def find(self, query: Query) -> list[Summary]:
+        return await self._pool.read(lambda c: read.find(c, query))
+
+    async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
+        return await self._pool.read(lambda c: read.events(c, run, after, limit))
+
+    async def tail(self, after: int, limit: int) -> list[Recorded]:
+        return await self._pool.read(lambda c: read.tail(c, after, limit))
+
+    async def result(self, run: int) -> bytes | None:
+        return await self._pool.read(lambda c: read.result(c, run))
+
+    async def count_by_status(self) -> dict[str, int]:
+        return await self._pool.read(read.count_by_status)
+
+    async def counts(self) -> dict[tuple[str, str], int]:
+        return await self._pool.read(read.counts)
+
+    async def dead_letters(
+        self, *, before: int | None = None, limit: int = 50, queue: str | None = None, reason: str | None = None
+    ) -> list[DeadLetter]:
+        return await self._pool.read(lambda c: read.dead_letters(c, before, limit, queue, reason))
+
+    async def dead_letter(self, id: int) -> DeadLetter | None:
+        return await self._pool.read(lambda c: read.dead_letter(c, id))
+
+    async def dead_letter_groups(self) -> list[tuple[str, str, int]]:
+        return await self._pool.read(read.dead_letter_groups)
+
+    async def system_events(self, limit: int = 50, kind: str | None = None) -> list[SystemEvent]:
+        return await self._pool.read(lambda c: read.system_events(c, limit, kind))
+
+    async def queues(self) -> list[str]:
+        return await self._pool.read(read.queues)
+
+    async def task_types(self) -> dict[str, bytes]:
+        return await self._pool.read(read.task_types)
+
+    async def durability(self) -> str:
+        return await self._pool.read(read.durability)
+
+    # -- other writes ------------------------------------------------------------------------------------------------
+
+    async def remove_dead_letters(self, ids: Sequence[int], outcome: str) -> int:
+        return await self._pool.write(lambda c: write.remove_dead_letters(c, ids, outcome))
+
+    async def record_system_event(self, event: SystemEvent) -> None:
+        await self._pool.write(lambda c: write.record_system_event(c, event))
+
+    async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None:
+        await self._pool.write(lambda c: write.put_task_type(c, tipo, body, at))
+
+    async def remove_task_type(self, tipo: str) -> bool:
+        return await self._pool.write(lambda c: write.remove_task_type(c, tipo))
+
+    async def prune(self, before: datetime, limit: int) -> int:
+        total = 0
+        while total < limit:
+            wanted = min(PRUNE_AT_ONCE, limit - total)
+            removed = await self._pool.write(partial(write.prune, before=before, limit=wanted))
+            total += removed
+            if removed < wanted:
+                break
+        return total
+
+    # -- sharing -----------------------------------------------------------------------------------------------------
+
+    async def join(self, name: str, lease: timedelta) -> Member:
+        self._member = await self._pool.write(lambda c: members.join(c, name, lease))
+        self._lease = lease
+        return self._member
+
+    async def renew(self) -> datetime:
+        me = self._me()
+        renewed = await self._pool.write(lambda c: members.renew(c, me, self._lease))
+        if renewed is None:
+            raise fenced(me.name)
+        return renewed.lease_until - self._lease
+
+    async def leave(self) -> None:
+        member, self._member = self._member, None
+        if member is not None:
+            await self._pool.write(lambda c: members.leave(c, member))
+
+    async def members(self) -> list[Member]:
+        return await self._pool.read(members.members)
+
+    async def rescue(self) -> tuple[list[Member], list[int]]:
+        me = self._me()
+        if not await self._pool.read(lambda c: members.anybody_dead(c, me)):
+            return [], []
+        return await self._pool.write(lambda c: members.rescue(c, me))
+
+    async def overdue(self, grace: timedelta, limit: int) -> list[int]:
+        return await self._pool.read(lambda c: members.overdue(c, grace, limit))
+
+    async def open_runs(self) -> int:
+        return await self._pool.read(members.open_runs)
+
+    async def progress(self, runs: Sequence[int]) -> dict[int, Progress]:
+        return await self._pool.read(lambda c: members.progress(c, runs))
+
+    async def changed(self, patience: float) -> None:
+        await self._listener.changed(patience)
+
+    def _me(self) -> Member:
+        if self._member is None:
+            raise StoreError("this process has not joined")
+        return self._member
