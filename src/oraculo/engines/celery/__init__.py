@@ -1,7 +1,7 @@
 """The engine `celery`: commands and deeds travel as Celery tasks; the core, the store and the messages are the same.
 
-    celery -A oraculo.engines.celery worker
-    celery -A oraculo.engines.celery beat
+celery -A oraculo.engines.celery worker
+celery -A oraculo.engines.celery beat
 """
 
 from oraculo.errors import MissingExtraError

@@ -14,7 +14,8 @@ CREATE TABLE runs (
   total          integer NOT NULL,
   open           integer NOT NULL,
   failed         integer NOT NULL,
-  hands          smallint[] NOT NULL -- slots of the members that may be sending what it owes
+  hands          smallint[] NOT NULL, -- slots of the members that may be sending what it owes
+  owed_at        bigint -- since when it owes something without a break
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX runs_by_status ON runs (status, run);
 CREATE INDEX runs_by_end ON runs (closed_at) WHERE closed_at IS NOT NULL;

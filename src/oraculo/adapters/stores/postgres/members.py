@@ -96,6 +96,12 @@ async def overdue(connection: Connection, grace: timedelta, limit: int) -> list[
     return [run for (run,) in await fetch(connection, sql, (grace // _MICROSECOND, limit))]
 
 
+async def owing(connection: Connection, age: timedelta, limit: int) -> list[int]:
+    sql = """
+    SELECT run FROM runs WHERE owes > 0 AND owed_at < (SELECT oraculo_now()) - %s ORDER BY owed_at LIMIT %s"""
+    return [run for (run,) in await fetch(connection, sql, (age // _MICROSECOND, limit))]
+
+
 async def open_runs(connection: Connection) -> int:
     ((count,),) = await fetch(connection, "SELECT count(*) FROM runs WHERE closed_at IS NULL")
     return int(count)

@@ -190,6 +190,9 @@ class PostgresStore:
     async def overdue(self, grace: timedelta, limit: int) -> list[int]:
         return await self._pool.read(lambda c: members.overdue(c, grace, limit))
 
+    async def owing(self, age: timedelta, limit: int) -> list[int]:
+        return await self._pool.read(lambda c: members.owing(c, age, limit))
+
     async def open_runs(self) -> int:
         return await self._pool.read(members.open_runs)
 

@@ -25,9 +25,9 @@ from oraculo.wire import records
 
 _RUN = "run, status, version, closed_at, wake_at, owes, open, failed"
 _NEW_RUNS = f"""
-INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, hands)
-SELECT k.*, CASE WHEN k.owes > 0 THEN ARRAY[%s::smallint] ELSE '{{}}' END
-FROM unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, hands, owed_at)
+SELECT k.*, CASE WHEN k.owes > 0 THEN ARRAY[m.slot] ELSE '{{}}' END, CASE WHEN k.owes > 0 THEN m.now END
+FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now), unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
   AS k ({_RUN}, correlation_id, fingerprint, tipo, created_at, total)"""
 _DESTINOS = "INSERT INTO run_destinos (destino, run) SELECT * FROM unnest(%s, %s)"
 # The version that the step was decided on is part of the condition: whoever lost a race changes nothing.
@@ -36,8 +36,10 @@ WITH written AS (
   UPDATE runs SET status = k.status, version = k.version, closed_at = k.closed_at, wake_at = k.wake_at,
     owes = k.owes, open = k.open, failed = k.failed,
     hands = CASE WHEN k.owes = 0 THEN '{{}}' WHEN runs.owes = 0 THEN ARRAY[m.slot]
-                 WHEN m.slot = ANY (runs.hands) THEN runs.hands ELSE runs.hands || m.slot END
-  FROM (SELECT %s::smallint) AS m (slot), unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, expected)
+                 WHEN m.slot = ANY (runs.hands) THEN runs.hands ELSE runs.hands || m.slot END,
+    owed_at = CASE WHEN k.owes = 0 THEN NULL WHEN runs.owes = 0 THEN m.now ELSE runs.owed_at END
+  FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now),
+    unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, expected)
   WHERE runs.run = k.run AND runs.version = k.expected
   RETURNING 1)
 SELECT oraculo_exactly((SELECT count(*) FROM written), %s)"""
