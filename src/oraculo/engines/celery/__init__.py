@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("ORACULO_ENGINE=celery", "celery") from error
 
-from oraculo.engines.celery import tasks  # noqa: F401  (registers them)
+from oraculo.engines.celery import queues, tasks  # noqa: F401  (registered with the app)
 from oraculo.engines.celery.app import app
 
 __all__ = ["app"]

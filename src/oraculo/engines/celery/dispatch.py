@@ -7,7 +7,8 @@ comes twice, or late, sends nothing that is not wanted any more.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
@@ -37,6 +38,7 @@ class Dispatcher:
         self._owed: dict[tuple[str, str, str], list[list[int]]] = {}
         self._arrived = asyncio.Event()
         self._sending = 0
+        self._announced: set[str] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="celery-sender")
         self.failing_since: datetime | None = None
         self.published = 0
@@ -70,6 +72,9 @@ class Dispatcher:
 
     async def send(self, task: str, queue: str, arguments: dict[str, object]) -> None:
         """Returns when Celery's broker has it."""
+        if queue not in self._announced:
+            self._announced.add(queue)
+            await self._quietly(lambda: self._app.control.broadcast("oraculo_fila", arguments={"fila": queue}))
         pause = RETRY_FIRST
         while True:
             try:
@@ -88,6 +93,11 @@ class Dispatcher:
                     log.info("Celery's broker takes tasks again")
                 self.published += 1
                 return
+
+    async def _quietly(self, what: Callable[[], object]) -> None:
+        """Workers that are not told look for themselves, a little later."""
+        with contextlib.suppress(Exception):
+            await asyncio.get_running_loop().run_in_executor(self._thread, what)
 
     def confirmed(self, _run: int) -> list[tuple[int, int]]:
         return []

@@ -5,14 +5,15 @@ from __future__ import annotations
 from oraculo.core.vocabulary import Kind
 from oraculo.wire import names
 
+PREFIX = "oraculo."
 START = {Kind.COLETA: "iniciar_coleta", Kind.EXECUCAO: "iniciar_execucao"}
 
 
 def orders_queue(kind: Kind, name: str) -> str:
     """`oraculo.escavador_youtube`: the name of the worker's own queue, so that operators see one name for one thing."""
-    return f"oraculo.{names.queue_of(kind, name)}"
+    return PREFIX + names.queue_of(kind, name)
 
 
 def results_queue(tipo: str) -> str:
     """`oraculo.resultado_coleta`, `oraculo.resultado_execucao`."""
-    return f"oraculo.{tipo}"
+    return PREFIX + tipo
