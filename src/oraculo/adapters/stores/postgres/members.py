@@ -61,8 +61,14 @@ async def members(connection: Connection) -> list[Member]:
 
 
 async def anybody_dead(connection: Connection, me: Member) -> bool:
-    sql = "SELECT 1 FROM members WHERE slot <> %s AND lease_until < oraculo_now() LIMIT 1"
-    return bool(await fetch(connection, sql, (me.slot,)))
+    """Asked often, without a lock."""
+    sql = """
+    SELECT EXISTS (SELECT 1 FROM members WHERE slot = %s AND epoch = %s),
+           EXISTS (SELECT 1 FROM members WHERE slot <> %s AND lease_until < oraculo_now())"""
+    ((joined, dead),) = await fetch(connection, sql, (me.slot, me.epoch, me.slot))
+    if not joined:
+        raise fenced(me.name)
+    return bool(dead)
 
 
 async def rescue(connection: Connection, me: Member) -> tuple[list[Member], list[int]]:

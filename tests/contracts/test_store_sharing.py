@@ -1,0 +1,360 @@
+"""What a store that several processes share must do: what one begins is its alone, and what the dead owed is taken over.
+
+Every member here is a store of its own on the same database, as another process would have it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from contracts.conftest import store_case_of
+from contracts.writing import batch, begin, finished, write
+from core.given import Story, at, plan
+from oraculo.core.commands import RecordResult
+from oraculo.core.state import Orchestration, fold
+from oraculo.core.step import Step, step
+from oraculo.core.ticket_id import ticket_id
+from oraculo.errors import FencedError, StoreError
+from oraculo.ports.sharing import SharedStore, sharing
+from oraculo.ports.store import Asked, Key, Recorded
+from oraculo.runtime.handle import catch_up
+
+T = TypeVar("T")
+
+SHARED = ("postgres",)
+LONG = timedelta(minutes=10)
+MOMENT = timedelta(milliseconds=1)
+PATIENCE = 20.0
+Another = Callable[[timedelta | None], Awaitable[SharedStore]]
+
+
+@pytest.fixture(params=SHARED)
+async def another(request: pytest.FixtureRequest, stack: AsyncExitStack, tmp_path: Path) -> Another:
+    """One more process on the database of this test; a member, unless its lease is None."""
+    case = store_case_of(request.param)
+    await case.open(stack, tmp_path)
+
+    async def make(lease: timedelta | None = LONG) -> SharedStore:
+        store = await case.second(stack)
+        assert store is not None
+        found = sharing(store)
+        assert found is not None
+        if lease is not None:
+            await found.join("alguém", lease)
+        return found
+
+    return make
+
+
+async def blocked(task: asyncio.Task[T]) -> None:
+    """It waits for somebody."""
+    done, _ = await asyncio.wait([task], timeout=0.15)
+    assert not done
+
+
+async def rescued(store: SharedStore) -> tuple[set[int], list[int]]:
+    """Whoever is dead is taken over from: their epochs, and the runs."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            dead, runs = await store.rescue()
+            if dead:
+                return {one.epoch for one in dead}, runs
+            await asyncio.sleep(0.01)
+
+
+def taken(runs: list[Story] | Story) -> Asked:
+    stories = runs if isinstance(runs, list) else [runs]
+    return Asked({one.run: one.state.version for one in stories})
+
+
+class TestOneAtATime:
+    async def test_a_run_belongs_to_who_began_and_the_next_one_learns_what_happened(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        story = begin(wanted=plan(2))
+        await write(one, story.started)
+        version = story.state.version
+        assert (await one.begin(taken(story))).news == {}
+        waiting = asyncio.create_task(two.begin(Asked({story.run: version})))
+        await blocked(waiting)
+        await write(one, story.ok(0))
+        found = await waiting
+        assert [step.events for step in found.news[story.run]] == [story.journal[-1][1]] and found.gone == []
+        await two.abandon()
+
+    async def test_abandoning_sets_free(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        story = begin(wanted=plan(2))
+        await write(one, story.started)
+        await one.begin(taken(story))
+        waiting = asyncio.create_task(two.begin(taken(story)))
+        await blocked(waiting)
+        await one.abandon()
+        assert (await waiting).news == {}
+        await two.abandon()
+
+    async def test_others_are_not_held_up(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        stories = [begin(wanted=plan(2)) for _ in range(2)]
+        await write(one, *(story.started for story in stories))
+        await one.begin(taken(stories[0]))
+        async with asyncio.timeout(PATIENCE):
+            await two.begin(taken(stories[1]))
+            await write(two, stories[1].ok(0))
+        await one.abandon()
+
+    async def test_a_new_correlation_id_is_given_to_one(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        asked = Asked(names=["novo"])
+        assert (await one.begin(asked)).runs == {}
+        waiting = asyncio.create_task(two.begin(asked))
+        await blocked(waiting)
+        story = begin("novo")
+        await write(one, story.started)
+        found = await waiting
+        assert found.runs == {"novo": story.run} and list(found.news) == [story.run]
+        await two.abandon()
+
+    async def test_a_new_idempotency_key_is_given_to_one(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        asked = Asked(keys=["chave"])
+        assert (await one.begin(asked)).keys == {}
+        waiting = asyncio.create_task(two.begin(asked))
+        await blocked(waiting)
+        story = begin()
+        key = Key("chave", "f", story.run)
+        await one.append(batch(story.started, keys=[key]))
+        found = await waiting
+        assert found.keys == {"chave": key} and list(found.news) == [story.run]
+        await two.abandon()
+
+    async def test_what_was_pruned_is_gone(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        story = await finished(one)
+        await two.prune(at(1), 10)
+        found = await one.begin(Asked({story.run: story.state.version, 77: 0}))
+        assert sorted(found.gone) == sorted([story.run, 77]) and found.news == {}
+        await one.abandon()
+
+    async def test_all_go_by_the_clock_of_the_store(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        first = (await one.begin(Asked())).at
+        await one.abandon()
+        second = (await two.begin(Asked())).at
+        await two.abandon()
+        third = await one.renew()
+        assert first is not None and second is not None and first < second < third
+
+
+class TestFencing:
+    async def test_who_was_taken_over_from_writes_nothing_until_it_joins_again(self, another: Another) -> None:
+        frozen, other = await another(MOMENT), await another(LONG)
+        story = begin(wanted=plan(2))
+        await write(frozen, story.started)
+        (old,) = [one for one in await frozen.members() if one.slot == 1]
+        assert await rescued(other) == ({old.epoch}, [story.run])
+        version = story.state.version
+        for call in (frozen.renew, frozen.rescue, lambda: frozen.begin(Asked()), lambda: write(frozen, story.ok(0))):
+            with pytest.raises(FencedError):
+                await call()
+        assert (await other.progress([story.run]))[story.run].version == version
+        member = await frozen.join("de novo", LONG)
+        assert member.epoch > old.epoch and member.slot == old.slot
+        await write(frozen, begin().started)
+
+    async def test_a_lease_that_ran_out_is_good_until_somebody_takes_over(self, another: Another) -> None:
+        late = await another(MOMENT)
+        await write(late, begin().started)
+        assert await late.renew() <= (await late.members())[0].lease_until
+
+    async def test_an_append_under_way_is_waited_for(self, another: Another) -> None:
+        slow, other = await another(MOMENT), await another(LONG)
+        story = begin()
+        await slow.begin(Asked(names=[story.state.correlation_id]))
+        for _ in range(3):
+            assert await other.rescue() == ([], [])
+        await write(slow, story.started)
+        assert (await rescued(other))[1] == [story.run]
+        with pytest.raises(FencedError):
+            await write(slow, begin().started)
+
+    async def test_nobody_rescues_itself_or_without_having_joined(self, another: Another) -> None:
+        alone, guest = await another(MOMENT), await another(None)
+        await write(alone, begin().started)
+        assert await alone.rescue() == ([], [])
+        with pytest.raises(StoreError):
+            await guest.rescue()
+
+
+class TestDebts:
+    async def test_what_a_dead_member_may_have_been_sending(self, another: Another) -> None:
+        dead, other, third = await another(MOMENT), await another(LONG), await another(LONG)
+        owing, paid, foreign, both = (begin(wanted=plan(2)) for _ in range(4))
+        await write(dead, owing.started, paid.started, paid.confirm(), both.started)
+        await write(other, foreign.started, both.ok(0))
+        assert (await rescued(third))[1] == sorted([owing.run, both.run])
+        assert await third.rescue() == ([], [])
+
+    async def test_debts_move_on_with_each_death_and_end_when_they_are_paid(self, another: Another) -> None:
+        first, second = await another(MOMENT), await another(MOMENT)
+        stories = [begin(wanted=plan(1)) for _ in range(3)]
+        await write(first, *(story.started for story in stories))
+        third = await another(LONG)
+        got: list[int] = []
+        while not got:
+            got += (await rescued(third))[1]
+        assert got == [story.run for story in stories]
+        await write(third, stories[0].confirm())
+        assert second is not first
+        await third.leave()
+        assert (await rescued(await another(LONG)))[1] == [story.run for story in stories[1:]]
+
+    async def test_each_is_taken_over_by_one(self, another: Another) -> None:
+        dead = [await another(MOMENT) for _ in range(3)]
+        stories = [begin() for _ in range(30)]
+        for number, story in enumerate(stories):
+            await write(dead[number % 3], story.started)
+        living = [await another(LONG) for _ in range(3)]
+        gone: list[int] = []
+        runs: list[int] = []
+        async with asyncio.timeout(PATIENCE):
+            while len(gone) < 3:
+                for members, found in await asyncio.gather(*(one.rescue() for one in living)):
+                    gone += [one.epoch for one in members]
+                    runs += found
+        assert len(set(gone)) == 3 and sorted(runs) == sorted(story.run for story in stories)
+
+
+class TestMembers:
+    async def test_slots_are_the_smallest_that_are_free(self, another: Another) -> None:
+        one, two, three = [await another(LONG) for _ in range(3)]
+        assert [(member.slot, member.name) for member in await one.members()] == [(n, "alguém") for n in (1, 2, 3)]
+        await two.leave()
+        assert [member.slot for member in await one.members()] == [1, 3]
+        assert (await two.join("dois", LONG)).slot == 2
+        members = await three.members()
+        assert [member.slot for member in members] == [1, 2, 3]
+        assert members[1].epoch > members[2].epoch > members[0].epoch
+        assert members[0].lease_until - members[0].joined_at == LONG
+
+    async def test_many_join_at_once(self, another: Another) -> None:
+        stores = [await another(None) for _ in range(5)]
+        joined = await asyncio.gather(*(store.join(f"m{n}", LONG) for n, store in enumerate(stores)))
+        assert sorted(member.slot for member in joined) == [1, 2, 3, 4, 5]
+
+    async def test_who_leaves_with_debts_is_taken_over_from_at_once(self, another: Another) -> None:
+        leaving, staying = await another(LONG), await another(LONG)
+        story = begin()
+        await write(leaving, story.started)
+        await leaving.leave()
+        dead, runs = await staying.rescue()
+        assert len(dead) == 1 and runs == [story.run]
+        assert [member.slot for member in await staying.members()] == [2]
+        await leaving.leave()  # once more does nothing
+
+    async def test_renewing_begins_the_lease_anew(self, another: Another) -> None:
+        store = await another(LONG)
+        now = await store.renew()
+        (member,) = await store.members()
+        assert member.lease_until == now + LONG
+
+
+class TestLookingAround:
+    async def test_overdue_is_what_should_have_woken_up_the_longest_first(self, another: Another) -> None:
+        store = await another(LONG)
+        stories = [begin(wanted=plan(1, timeout=60 + n), when=0) for n in (20, 0, 10)]
+        done = begin()
+        await write(store, *(story.started for story in stories), done.started, done.ok(0))
+        wanted = [stories[1].run, stories[2].run, stories[0].run]
+        assert await store.overdue(timedelta(0), 10) == wanted
+        assert await store.overdue(timedelta(0), 2) == wanted[:2]
+        assert await store.overdue(timedelta(days=36_500), 10) == []
+
+    async def test_progress_and_how_many_are_open(self, another: Another) -> None:
+        store, other = await another(LONG), await another(LONG)
+        assert await other.open_runs() == 0
+        running, done = begin(wanted=plan(2)), begin()
+        await write(store, running.started, running.ok(0), done.started, done.ok(0))
+        assert await other.open_runs() == 1
+        found = await other.progress([running.run, done.run, 12345])
+        assert {run: (one.version, one.closed) for run, one in found.items()} == {
+            running.run: (running.state.version, False),
+            done.run: (done.state.version, True),
+        }
+
+    async def test_changed_returns_when_somebody_wrote(self, another: Another) -> None:
+        writer, listener = await another(LONG), await another(LONG)
+        async with asyncio.timeout(PATIENCE):
+            await listener.changed(PATIENCE)  # it begins to listen
+            waiting = asyncio.create_task(listener.changed(PATIENCE))
+            await blocked(waiting)
+            await write(writer, begin().started)
+            await waiting
+            await write(writer, begin().started)  # before it is asked
+            await listener.changed(PATIENCE)
+        await listener.changed(0.01)  # and in the end it gives up
+
+
+async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail_has_no_gaps(another: Another) -> None:
+    """1,000 transactions, each with some of the same few runs, names and keys in any order."""
+    rng = random.Random(4)
+    stores = [await another(LONG) for _ in range(4)]
+    stories = [begin(f"disputada-{n}", plan(230)) for n in range(16)]
+    await write(stores[0], *(story.started for story in stories))
+    last: dict[int, int] = {}  # what was written of each run, by whoever: the version after it
+    left = [1000]
+
+    async def member(store: SharedStore, number: int) -> None:
+        states = {story.run: copy.deepcopy(story.state) for story in stories}
+        while left[0] > 0:
+            left[0] -= 1
+            chosen = rng.sample(stories, rng.randint(1, 4))
+            by_run = [story for story in chosen if rng.random() < 0.93]
+            asked = Asked(
+                {story.run: states[story.run].version for story in by_run},
+                [story.state.correlation_id for story in chosen if story not in by_run],
+                [f"k{rng.randint(1, 5)}" for _ in range(rng.randint(0, 2))],
+            )
+            found = await store.begin(asked)
+            assert found.at is not None
+            steps = []
+            for story in chosen:
+                state = catch_up(states[story.run], found.news.get(story.run, []))
+                states[story.run] = state
+                steps.append(conclude(state, found.at, number))
+            counts = {(f"fila{rng.randint(1, 5)}", "applied"): 1 for _ in range(3)}
+            await store.append(batch(*steps, counts=counts))
+            for done in steps:
+                assert done.first > last.get(done.state.run, 0)
+                last[done.state.run] = done.state.version
+
+    writers = asyncio.gather(*(member(store, number) for number, store in enumerate(stores)))
+    seen: list[Recorded] = []
+    reader = await another(None)
+    while not writers.done() or (seen and await reader.tail(seen[-1].position, 1)):
+        seen += await reader.tail(seen[-1].position if seen else 0, 50)
+        await asyncio.sleep(0)
+    await writers
+    whole = await reader.tail(0, 1_000_000)
+    assert [(one.position, one.run, one.first) for one in seen] == [(o.position, o.run, o.first) for o in whole]
+    for run, steps in (await reader.load([story.run for story in stories])).items():
+        state = fold((one.at, one.events) for one in steps)
+        assert state.version == last[run] == (await reader.progress([run]))[run].version
+        assert all(
+            one.first == before.first + len(before.events) for before, one in zip(steps, steps[1:], strict=False)
+        )
+
+
+def conclude(state: Orchestration, now: datetime, number: int) -> Step:
+    """The answer to the first ticket that is open."""
+    position = next(n for n, ticket in enumerate(state.tickets) if not ticket.status.final)
+    answer = RecordResult(True, b"{}", [], False, ticket_id(state.run, position), 1, digest=number)
+    return step(state, answer, now)
