@@ -1,4 +1,4 @@
-"""What a store that several processes share must do: what one begins is its alone, and what the dead owed is taken over.
+"""What a store that several processes share must do: what one begins is its alone, what the dead owed moves on.
 
 Every member here is a store of its own on the same database, as another process would have it.
 """
@@ -11,6 +11,7 @@ import random
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -348,9 +349,7 @@ async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail
     for run, steps in (await reader.load([story.run for story in stories])).items():
         state = fold((one.at, one.events) for one in steps)
         assert state.version == last[run] == (await reader.progress([run]))[run].version
-        assert all(
-            one.first == before.first + len(before.events) for before, one in zip(steps, steps[1:], strict=False)
-        )
+        assert all(one.first == before.first + len(before.events) for before, one in pairwise(steps))
 
 
 def conclude(state: Orchestration, now: datetime, number: int) -> Step:
