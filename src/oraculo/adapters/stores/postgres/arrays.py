@@ -7,7 +7,7 @@ does not depend on the values in it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -20,66 +20,59 @@ _length = struct.Struct(">i").pack
 _number = struct.Struct(">iq").pack
 
 
-class Numbers:
+class Array:
+    """`data` is what goes over the wire."""
+
+    __slots__ = ("data",)
+    oid = 0
+
+    def __init__(self, element: int, parts: Sequence[bytes]) -> None:
+        nulls = 1 if _NULL in parts else 0
+        head = struct.pack(">iiIii", 1, nulls, element, len(parts), 1) if parts else struct.pack(">iiI", 0, 0, element)
+        self.data = head + b"".join(parts)
+
+
+class Numbers(Array):
     """bigint[]"""
 
-    __slots__ = ("values",)
-
-    def __init__(self, values: Iterable[int | None]) -> None:
-        self.values = list(values)
-
-
-class Texts:
-    """text[]; bytes are taken as UTF-8."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values: Iterable[str | bytes | None]) -> None:
-        self.values = list(values)
-
-
-class Blobs:
-    """bytea[]"""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values: Iterable[bytes]) -> None:
-        self.values = list(values)
-
-
-class _NumbersDumper(Dumper):
-    format = Format.BINARY
+    __slots__ = ()
     oid = 1016
 
-    def dump(self, obj: Numbers) -> Buffer:
-        return _array(20, obj.values, [_NULL if one is None else _number(8, one) for one in obj.values])
+    def __init__(self, values: Iterable[int | None]) -> None:
+        super().__init__(20, [_NULL if one is None else _number(8, one) for one in values])
 
 
-class _TextsDumper(Dumper):
-    format = Format.BINARY
+class Texts(Array):
+    """text[]; bytes are taken as UTF-8."""
+
+    __slots__ = ()
     oid = 1009
 
-    def dump(self, obj: Texts) -> Buffer:
-        encoded = [one.encode() if isinstance(one, str) else one for one in obj.values]
-        return _array(25, obj.values, [_NULL if one is None else _length(len(one)) + one for one in encoded])
+    def __init__(self, values: Iterable[str | bytes | None]) -> None:
+        encoded = [one.encode() if isinstance(one, str) else one for one in values]
+        super().__init__(25, [_NULL if one is None else _length(len(one)) + one for one in encoded])
 
 
-class _BlobsDumper(Dumper):
-    format = Format.BINARY
+class Blobs(Array):
+    """bytea[]"""
+
+    __slots__ = ()
     oid = 1001
 
-    def dump(self, obj: Blobs) -> Buffer:
-        return _array(17, obj.values, [_length(len(one)) + one for one in obj.values])
+    def __init__(self, values: Iterable[bytes]) -> None:
+        super().__init__(17, [_length(len(one)) + one for one in values])
 
 
-def _array(oid: int, values: list[Any], parts: list[bytes]) -> bytes:
-    if not parts:
-        return struct.pack(">iiI", 0, 0, oid)
-    return struct.pack(">iiIii", 1, 1 if None in values else 0, oid, len(parts), 1) + b"".join(parts)
+class _ArrayDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: Array) -> Buffer:
+        return obj.data
 
 
 def register(connection: AsyncConnection[Any]) -> None:
-    for kind, dumper in ((Numbers, _NumbersDumper), (Texts, _TextsDumper), (Blobs, _BlobsDumper)):
+    for kind in (Numbers, Texts, Blobs):
+        dumper = type(f"{kind.__name__}Dumper", (_ArrayDumper,), {"oid": kind.oid})
         connection.adapters.register_dumper(kind, dumper)
 
 

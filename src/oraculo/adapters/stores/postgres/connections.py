@@ -59,14 +59,14 @@ class Server:
         known = self._options
         return f"{known.get('dbname', '')} on {known.get('host', 'this machine')}"
 
-    async def connect(self, settings: dict[str, str], prepare: int | None) -> Connection:
+    async def connect(self, settings: dict[str, str]) -> Connection:
         if self.closed:
             raise StoreUnavailableError("the store is closed")
         loop = asyncio.get_running_loop()
         if loop.time() < self._not_before:
             raise StoreUnavailableError(self._why)
         try:
-            connection = await AsyncConnection.connect(autocommit=True, prepare_threshold=prepare, **self._options)  # type: ignore[arg-type]
+            connection = await AsyncConnection.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
             try:
                 arrays.register(connection)
                 values = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
@@ -84,12 +84,11 @@ class Server:
 
 
 class Line:
-    """One connection, again and again. `prepare` as psycopg has it: None prepares no statement."""
+    """One connection, again and again."""
 
-    def __init__(self, server: Server, settings: dict[str, str] | None = None, prepare: int | None = None) -> None:
+    def __init__(self, server: Server, settings: dict[str, str] | None = None) -> None:
         self._server = server
         self._settings = {**SESSION, **(settings or {})}
-        self._prepare = prepare
         self._connection: Connection | None = None
 
     @property
@@ -102,7 +101,7 @@ class Line:
         if self._connection is not None and self._connection.closed:
             await self.drop()
         if self._connection is None:
-            self._connection = await self._server.connect(self._settings, self._prepare)
+            self._connection = await self._server.connect(self._settings)
         return self._connection
 
     async def drop(self) -> None:

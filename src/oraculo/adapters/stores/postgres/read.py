@@ -99,7 +99,10 @@ def find_sql(query: Query) -> tuple[str, list[Any]]:
         values.append(min(max(0, to_micros(query.since) - _NUMBERED_BEFORE) // 1000 << 20, 2**63 - 1))
         where.append("created_at >= %s")
         values.append(to_micros(query.since))
-    if query.status:
+    if len(query.status) == 1:  # then the index has them in the order that is wanted
+        where.append("status = %s")
+        values.append(query.status[0].value)
+    elif query.status:
         where.append("status = ANY (%s)")
         values.append(Texts(status.value for status in query.status))
     if query.text:

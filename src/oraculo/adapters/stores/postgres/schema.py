@@ -7,12 +7,12 @@ from oraculo.adapters.stores.postgres.connections import Connection
 from oraculo.adapters.stores.postgres.locks import MIGRATION
 
 _TABLE = "CREATE TABLE schema_version (version integer NOT NULL)"
+_THERE = "SELECT 1 FROM pg_class WHERE relname = 'schema_version' AND pg_table_is_visible(oid)"
 
 
 async def current_version(connection: Connection) -> int:
     """0 when there is nothing of ours."""
-    found = await (await connection.execute("SELECT to_regclass('schema_version') IS NOT NULL")).fetchone()
-    if found is None or not found[0]:
+    if await (await connection.execute(_THERE)).fetchone() is None:
         return 0
     row = await (await connection.execute("SELECT max(version) FROM schema_version")).fetchone()
     return int(row[0] or 0) if row else 0

@@ -7,16 +7,21 @@ Whoever begins holds the writer's connection until he ends. What is locked, and 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import AsyncCursor
+import psycopg
+from psycopg.pq import TransactionStatus
 
 from oraculo.adapters.stores.instants import from_micros
 from oraculo.adapters.stores.postgres import locks
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
-from oraculo.adapters.stores.postgres.connections import WRITER, Connection, Line, Server, fenced
+from oraculo.adapters.stores.postgres.connections import WRITER, Line, Server, fenced
+from oraculo.adapters.stores.postgres.pipeline import Pipeline, Statement
 from oraculo.adapters.stores.postgres.read import recorded
 from oraculo.adapters.stores.postgres.write import Written
+from oraculo.errors import StoreUnavailableError
 from oraculo.ports.sharing import Member
 from oraculo.ports.store import Asked, Found, Key
 
@@ -24,7 +29,7 @@ FENCE = "SELECT 1 FROM members WHERE slot = %s AND epoch = %s FOR KEY SHARE"
 _LOCK = "SELECT pg_advisory_xact_lock(x) FROM unnest(%s) AS x"
 _KEYS = "SELECT key, fingerprint, run FROM idempotency_keys WHERE key = ANY (%s)"
 _RUNS = """
-SELECT run, correlation_id, version FROM runs WHERE run = ANY (ARRAY(
+SELECT run, correlation_id FROM runs WHERE run = ANY (ARRAY(
   SELECT unnest(%s) UNION SELECT run FROM runs WHERE correlation_id = ANY (%s)
   UNION SELECT run FROM idempotency_keys WHERE key = ANY (%s)))
 ORDER BY run FOR UPDATE"""
@@ -40,12 +45,11 @@ JOIN journal AS j ON j.run = asked.run AND j.first > asked.version
 ORDER BY j.run, j.first"""
 _CLOCK = "SELECT oraculo_now()"
 
-Cursor = AsyncCursor[tuple[Any, ...]]
-
 
 class Writer:
     def __init__(self, server: Server) -> None:
-        self._line = Line(server, WRITER, prepare=0)
+        self._line = Line(server, WRITER)
+        self._pipeline: Pipeline | None = None
         self._turn = asyncio.Lock()
         self._beginner: asyncio.Task[Any] | None = None  # who holds the turn, between the two halves
 
@@ -55,8 +59,8 @@ class Writer:
     async def begin(self, asked: Asked, member: Member | None) -> Found:
         await self._turn.acquire()
         try:
-            async with self._line.exchange() as connection:
-                found = await _begin(connection, asked, member)
+            async with self._exchange() as pipeline:
+                found = await _begin(pipeline, asked, member)
         except BaseException:
             self._turn.release()
             raise
@@ -67,21 +71,31 @@ class Writer:
         if not self._begun():
             await self.begin(written.asked(), member)
         try:
-            async with self._line.exchange() as connection, connection.pipeline():
-                for sql, values in written.statements(member.slot if member else 0):
-                    await connection.execute(sql.encode(), values)
-                await connection.execute("COMMIT")
+            async with self._exchange() as pipeline:
+                if pipeline.connection.info.transaction_status is not TransactionStatus.INTRANS:
+                    raise StoreUnavailableError("the connection broke between the two halves of a transaction")
+                await pipeline.run([*written.statements(member.slot if member else 0), ("COMMIT", ())])
         finally:
             self._end()
 
     async def abandon(self) -> None:
-        """Nothing was written, so that committing it undoes it; psycopg would forget its statements at a ROLLBACK."""
         if self._begun():
             try:
-                async with self._line.exchange() as connection:
-                    await connection.execute("COMMIT")
+                async with self._exchange() as pipeline:
+                    await pipeline.run([("ROLLBACK", ())])
             finally:
                 self._end()
+
+    @asynccontextmanager
+    async def _exchange(self) -> AsyncIterator[Pipeline]:
+        async with self._line.exchange() as connection:
+            if self._pipeline is None or self._pipeline.connection is not connection:
+                self._pipeline = Pipeline(connection)
+            try:
+                yield self._pipeline
+            except psycopg.Error:
+                await self._line.drop()
+                raise
 
     def _begun(self) -> bool:
         """By the one who asks. A task that has ended began for somebody who waited for it."""
@@ -92,39 +106,29 @@ class Writer:
         self._turn.release()
 
 
-async def _begin(connection: Connection, asked: Asked, member: Member | None) -> Found:
-    known = {run: version for run, version in sorted(asked.known.items())}
+async def _begin(pipeline: Pipeline, asked: Asked, member: Member | None) -> Found:
+    known = dict(sorted(asked.known.items()))
     names = [name for name in asked.names if storable(name)]
     keys = [key for key in asked.keys if storable(key)]
-    fence = used = runs = news = None
-    async with connection.pipeline():
-        await connection.execute("BEGIN")
-        if member is not None:
-            fence = await connection.execute(FENCE, (member.slot, member.epoch))
-        if names or keys:
-            await connection.execute(_LOCK, (Numbers(locks.numbers(names, keys)),))
-        if keys:
-            used = await connection.execute(_KEYS, (Texts(keys),))
-        if known or names or keys:
-            runs = await connection.execute(_RUNS, (Numbers(known), Texts(names), Texts(keys)))
-            values = (Numbers(known), Numbers(known.values()), Texts(names), Texts(keys))
-            news = await connection.execute(_NEWS, values)
-        clock = await connection.execute(_CLOCK)
-    if member is not None and not await _rows(fence):
+    runs, versions, named, keyed = Numbers(known), Numbers(known.values()), Texts(names), Texts(keys)
+    wanted: dict[str, Statement] = {"begin": ("BEGIN", ())}
+    if member is not None:
+        wanted["fence"] = (FENCE, (member.slot, member.epoch))
+    if names or keys:
+        wanted["lock"] = (_LOCK, (Numbers(locks.numbers(names, keys)),))
+    if keys:
+        wanted["keys"] = (_KEYS, (keyed,))
+    if known or names or keys:
+        wanted["runs"] = (_RUNS, (runs, named, keyed))
+        wanted["news"] = (_NEWS, (runs, versions, named, keyed))
+    wanted["clock"] = (_CLOCK, ())
+    rows = dict(zip(wanted, await pipeline.run(list(wanted.values())), strict=True))
+    if member is not None and not rows["fence"]:
         raise fenced(member.name)
-    ((now,),) = await _rows(clock)
-    found = Found(from_micros(now), keys={row[0]: Key(*row) for row in await _rows(used)})
-    there: set[int] = set()
-    wanted = set(names)
-    for run, name, _ in await _rows(runs):
-        there.add(run)
-        if name in wanted:
-            found.runs[name] = run
-    for row in await _rows(news):
+    found = Found(from_micros(rows["clock"][0][0]), keys={row[0]: Key(*row) for row in rows.get("keys", [])})
+    there = {run: name for run, name in rows.get("runs", [])}
+    found.runs = {name: run for run, name in there.items() if name in set(names)}
+    for row in rows.get("news", []):
         found.news.setdefault(row[0], []).append(recorded(row))
     found.gone = [run for run in {*known, *(key.run for key in found.keys.values())} if run not in there]
     return found
-
-
-async def _rows(cursor: Cursor | None) -> list[tuple[Any, ...]]:
-    return [] if cursor is None else await cursor.fetchall()

@@ -7,16 +7,17 @@ given out, and whoever follows the tail misses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 import orjson
 
 from oraculo.adapters.stores.instants import to_micros
-from oraculo.adapters.stores.postgres.arrays import Blobs, Numbers, Texts
+from oraculo.adapters.stores.postgres.arrays import Array, Blobs, Numbers, Texts
 from oraculo.adapters.stores.postgres.connections import Connection
 from oraculo.adapters.stores.postgres.locks import TAIL
+from oraculo.adapters.stores.postgres.pipeline import Statement
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Status
@@ -48,16 +49,15 @@ _KEYS = "INSERT INTO idempotency_keys (key, fingerprint, run, at) SELECT k.*, %s
 _DEAD = """
 INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at)
 SELECT k.*, %s FROM unnest(%s, %s, %s, %s, %s, %s) AS k"""
-_TAIL = "SELECT pg_advisory_xact_lock(%s, %s)"
+_TAIL = f"SELECT pg_advisory_xact_lock({TAIL[0]}, {TAIL[1]})"
 _JOURNAL = "INSERT INTO journal (run, first, at, events) SELECT * FROM unnest(%s, %s, %s, %s)"
 _COUNTS = """
 INSERT INTO counters (queue, verdict, count) SELECT * FROM unnest(%s, %s, %s)
 ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count"""
 _NEWS = "SELECT pg_notify('oraculo', '')"
 
+_KINDS: dict[str, Callable[[Sequence[Any]], Array]] = {"n": Numbers, "t": Texts, "b": Blobs}
 _FAILED = (Status.ERRO, Status.TIMEOUT)
-
-Statement = tuple[str, Sequence[Any]]
 
 
 class Written:
@@ -112,7 +112,7 @@ class Written:
             found.append((_KEYS, (at, *_columns([(one.key, one.fingerprint, one.run) for one in batch.keys], "ttn"))))
         if batch.dead:
             found.append((_DEAD, (at, *_columns([_dead(one) for one in batch.dead], "tttttb"))))
-        found.append((_TAIL, TAIL))
+        found.append((_TAIL, ()))
         if self.journal:
             found.append((_JOURNAL, _columns(self.journal, "nnnt")))
         if batch.counts:
@@ -126,10 +126,9 @@ def _number(item: tuple[int, object]) -> int:
     return item[0]
 
 
-def _columns(rows: Sequence[Sequence[Any]], kinds: str) -> list[Any]:
+def _columns(rows: Sequence[Sequence[Any]], kinds: str) -> list[Array]:
     """One array for each letter: numbers, texts or blobs."""
-    kind_of = {"n": Numbers, "t": Texts, "b": Blobs}
-    return [kind_of[kind](column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
+    return [_KINDS[kind](column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
 
 
 def _run_row(state: Orchestration) -> list[Any]:
