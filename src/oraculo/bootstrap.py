@@ -36,8 +36,10 @@ from oraculo.engines.local import LocalEngine
 from oraculo.errors import MissingExtraError, SettingsError, StoreError, UnknownIdError
 from oraculo.logs import EventLog
 from oraculo.ports.broker import Broker
+from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
+from oraculo.ports.sharing import Progress, sharing
 from oraculo.ports.store import Store, SystemEvent
 from oraculo.runtime import crash
 from oraculo.runtime.reception import Accepted, Reception
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("oraculo")
 
 EVENTS_AT_ONCE = 500
+CACHED = 600.0  # seconds
 
 
 def store_of(url: str, *, exclusive: bool = False) -> SqliteStore | PostgresStore:
@@ -117,6 +120,16 @@ def engine_of(settings: Settings, store: Store, broker: Broker, clock: Clock, **
     return made
 
 
+def cache_of(settings: Settings) -> Cache | None:
+    """One server is asked as such, several are a cluster."""
+    nodes = settings.redis_cluster_nodes
+    where = settings.cache or (f"redis://{nodes}" if nodes and "," not in nodes else nodes)
+    if not where:
+        return None
+    made: Cache = import_module("oraculo.adapters.caches.redis").RedisCache(where)
+    return made
+
+
 def defaults_of(settings: Settings) -> Defaults:
     return Defaults(
         timeout_s=settings.default_timeout_ms / 1000,
@@ -169,6 +182,7 @@ class Oraculo:
         self.clock = MonotonicClock()
         self.engine: LocalEngine
         self.notifier: Notifier
+        self.cache: Cache | None = None
         self.reception: Reception
         self.broker = broker
         self.store = store
@@ -194,6 +208,9 @@ class Oraculo:
             if self.role is not Role.ALL and not store.shared:
                 raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://…, to share it with others")
             self.notifier = notifier
+            self.cache = cache_of(settings)
+            if self.cache is not None:
+                stack.push_async_callback(self.cache.close)
             self.engine = engine_of(
                 settings,
                 store,
@@ -206,6 +223,7 @@ class Oraculo:
                 passive=self.role in (Role.API, Role.TASKS),
                 name=settings.replica_name or f"{socket.gethostname()}:{os.getpid()}",
                 lease=timedelta(seconds=settings.replica_lease_s),
+                cache=self.cache,
             )
             if isinstance(broker, FailoverBroker):
                 broker.on_switch = self._switched
@@ -294,6 +312,29 @@ class Oraculo:
 
     async def show(self, correlation_id: str) -> dict[str, Any]:
         return views.orchestration(await self.state(correlation_id))
+
+    async def shown(self, correlation_id: str) -> bytes:
+        """The same as JSON. What it looks like at one version of it is the same everywhere, so that one process makes
+        it and others find it in the cache."""
+        if self.cache is None or (progress := await self._progress(correlation_id)) is None:
+            return strict_json.dumps(await self.show(correlation_id))
+        key = f"orchestration:{progress[0]}:{progress[1].version}"
+        found = await self.cache.get(key)
+        if found is None:
+            state = await self.state(correlation_id)
+            found = strict_json.dumps(views.orchestration(state))
+            if state.version == progress[1].version:
+                await self.cache.put(key, found, CACHED)
+        return found
+
+    async def _progress(self, correlation_id: str) -> tuple[int, Progress] | None:
+        """Of an orchestration in a shared store."""
+        shared = sharing(self._store)
+        if shared is None:
+            return None
+        run = await self.run_of(correlation_id)
+        progress = (await shared.progress([run])).get(run)
+        return None if progress is None else (run, progress)
 
     async def state(self, correlation_id: str) -> Orchestration:
         state = await self.engine.state_of(correlation_id)

@@ -101,6 +101,16 @@ def _brokers(name: str, value: str) -> str:
     return value
 
 
+def _cache(name: str, value: str) -> str:
+    return value and _url("redis", "rediss")(name, value)
+
+
+def _nodes(name: str, value: str) -> str:
+    if value and not all(re.fullmatch(r"[^\s:/@,]+:\d{1,5}", node.strip()) for node in value.split(",")):
+        raise SettingsError(name, value, "host:port, several separated by commas")
+    return value
+
+
 def _file(name: str, value: str) -> str:
     if value and not Path(value).is_file():
         raise SettingsError(name, value, "the path of a file that exists")
@@ -163,6 +173,15 @@ VARIABLES: dict[str, Variable] = {
     ),
     "lease_s": Variable(
         "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
+    ),
+    "cache": Variable(
+        "ORACULO_CACHE", "", _cache, "Redis that several processes share as a cache, redis://; else none"
+    ),
+    "redis_cluster_nodes": Variable(
+        "REDIS_CLUSTER_NODES",
+        "",
+        _nodes,
+        "when ORACULO_CACHE is not set: host:port of the cache, several for a cluster",
     ),
     "celery_broker": Variable(
         "ORACULO_CELERY_BROKER", "", _text, "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER"
@@ -227,6 +246,8 @@ class Settings:
     retry_cap_s: float
     default_timeout_ms: int
     lease_s: float
+    cache: str
+    redis_cluster_nodes: str
     celery_broker: str
     celery_backend: str
     replica_name: str

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from oraculo.api import bodies, body, documents, paging, paths, problems
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError, invalid
-from oraculo.api.serving import Running, answered, store_of
+from oraculo.api.serving import Running, answered, raw, store_of
 from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import DuplicateCorrelationError, WireError
 from oraculo.ports.store import Query as StoreQuery
@@ -171,7 +171,7 @@ async def find(request: Request, oraculo: Running, query: Annotated[ListQuery, Q
     responses={200: answer(documents.Orchestration, "The orchestration"), **problems.documented(404)},
 )
 async def show(oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
-    return answered(await oraculo.show(correlation_id))
+    return raw(await oraculo.shown(correlation_id))
 
 
 @router.post(

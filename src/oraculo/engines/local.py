@@ -21,6 +21,7 @@ from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
 from oraculo.errors import BusyError, FencedError, OraculoError, SettingsError, StoreError, UnknownIdError
 from oraculo.ports.broker import Broker
+from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
@@ -70,6 +71,7 @@ class LocalEngine:
         passive: bool = False,
         name: str = "oraculo",
         lease: timedelta = LEASE,
+        cache: Cache | None = None,
     ) -> None:
         self.store = store
         self.broker = broker
@@ -98,7 +100,7 @@ class LocalEngine:
         self._supervised = supervised
         self._passive = passive
         self._minds = self.minds and not passive
-        self.replica = self._replica(name, lease)
+        self.replica = self._replica(name, lease, cache)
         self.queues: set[str] = {names.RESULTS, names.REQUESTS}  # that we publish to or take from
         self.listen(names.RESULTS, result_work)
         self._takers: list[asyncio.Task[None]] = []
@@ -108,7 +110,7 @@ class LocalEngine:
 
     # -- life --------------------------------------------------------------------------------------------------------
 
-    def _replica(self, name: str, lease: timedelta) -> Replica | None:
+    def _replica(self, name: str, lease: timedelta, cache: Cache | None) -> Replica | None:
         shared = sharing(self.store)
         if shared is None:
             return None
@@ -123,6 +125,7 @@ class LocalEngine:
             follow=getattr(self.clock, "follow", lambda _at: None),
             lease=lease,
             passive=not self._minds,
+            cache=cache,
         )
 
     def listen(self, queue: str, translate: Translate) -> None:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from oraculo.errors import FencedError, StoreError
+from oraculo.ports.cache import Cache
 from oraculo.ports.sharing import Member, SharedStore
 from oraculo.runtime.feed import Feed
 
@@ -29,7 +30,7 @@ BREATH = 0.02  # seconds at least
 class Replica:
     """`rescued` is given runs that a dead member owed something for, `wake` those that are overdue; `opened` how many
     orchestrations are open in all; `joined` who we are now; `follow` what time it is in the store. A `passive` one does
-    not look after others."""
+    not look after others. With a `cache`, those who could look take turns."""
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Replica:
         follow: Callable[[datetime], None],
         lease: timedelta = LEASE,
         passive: bool = False,
+        cache: Cache | None = None,
     ) -> None:
         self._store = store
         self.name = name
@@ -55,6 +57,7 @@ class Replica:
         self._follow = follow
         self._lease = lease
         self._passive = passive
+        self._cache = cache
         self._doubt = asyncio.Event()  # somebody was told that we are no member any more
         self._seen: dict[int, int] = {}  # watched runs → their version when we looked last
         self.member: Member | None = None
@@ -121,7 +124,8 @@ class Replica:
             await asyncio.sleep(SWEEP)
             try:
                 self._opened(await self._store.open_runs())
-                await self._look_after_others()
+                if self._cache is None or await self._cache.turn("sweep", self.name, 3 * SWEEP):
+                    await self._look_after_others()
             except FencedError:
                 self.doubt()
             except StoreError as error:

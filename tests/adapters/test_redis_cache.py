@@ -1,0 +1,111 @@
+"""The cache: what it keeps, whose turn it is, and that nobody notices when it is away."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from databases import database
+from oraculo.adapters.caches import redis as module
+from oraculo.adapters.caches.redis import RedisCache
+from oraculo.bootstrap import Oraculo, cache_of
+from oraculo.errors import SettingsError
+from oraculo.settings import load
+from oraculo.worker import Worker
+from servers import own, shared
+
+
+def some_key() -> str:
+    return f"teste:{secrets.token_hex(8)}"
+
+
+async def test_it_keeps_for_a_while() -> None:
+    cache, key = RedisCache(shared("redis")), some_key()
+    assert await cache.get(key) is None
+    await cache.put(key, b"\x00valor", 60)
+    assert await cache.get(key) == b"\x00valor"
+    await cache.put(key, b"breve", 0.02)
+    while await cache.get(key) is not None:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert cache.hits >= 1 and cache.misses >= 2 and cache.failures == 0
+    await cache.close()
+
+
+async def test_one_at_a_time_has_the_turn() -> None:
+    cache, name = RedisCache(shared("redis")), some_key()
+    assert await cache.turn(name, "um", 60)
+    assert await cache.turn(name, "um", 60)
+    assert not await cache.turn(name, "outro", 60)
+    assert await cache.turn(name, "um", 0.02)
+    while not await cache.turn(name, "outro", 60):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert not await cache.turn(name, "um", 60)
+    await cache.close()
+
+
+async def test_nothing_fails_while_it_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE", 0.05)
+    with own("redis", tmp_path) as server:
+        cache = RedisCache(server.url)
+        await cache.put("a", b"1", 60)
+        server.kill()
+        assert await cache.get("a") is None
+        await cache.put("a", b"2", 60)
+        assert await cache.turn("x", "um", 1) and await cache.turn("x", "outro", 1)
+        assert cache.failures == 1  # it is asked once, and then left alone
+        server.start()
+        while await cache.get("a") != b"3":
+            await cache.put("a", b"3", 60)
+        await cache.close()
+
+
+async def test_what_one_process_shows_another_finds(tmp_path: Path) -> None:
+    worker = Worker()
+
+    @worker.escavador("x")
+    async def collect() -> int:
+        return 1
+
+    with own("redis", tmp_path) as redis:
+        settings = load(
+            {"ORACULO_STORE": await database(), "ORACULO_BROKER": redis.url, "ORACULO_CACHE": redis.url}, None
+        )
+        async with Oraculo(settings, workers=[worker]) as one, Oraculo(settings) as other:
+            accepted = await one.submit({"coletas": [{"fonte": "x"}]})
+            name = accepted.correlation_id
+            assert await other.result(name, wait=30) is not None
+            shown = await one.shown(name)
+            assert isinstance(other.cache, RedisCache)
+            before = other.cache.hits
+            assert await other.shown(name) == shown
+            assert other.cache.hits == before + 1
+            redis.kill()
+            assert await other.shown(name) == shown  # slower, and the same
+            redis.start()
+
+
+async def test_a_cluster(tmp_path: Path) -> None:
+    server = own("redis", tmp_path)
+    server.config["cluster-enabled"] = "yes"
+    server.config["cluster-announce-ip"] = "127.0.0.1"
+    with server:
+        async with Redis.from_url(server.url) as client:
+            await client.execute_command("CLUSTER ADDSLOTSRANGE 0 16383")
+            while (await client.execute_command("CLUSTER INFO"))["cluster_state"] != "ok":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        cache = cache_of(load({"REDIS_CLUSTER_NODES": f"127.0.0.1:{server.port},127.0.0.1:{server.port}"}, None))
+        assert isinstance(cache, RedisCache)
+        await cache.put("a", b"1", 60)
+        assert await cache.get("a") == b"1" and cache.failures == 0
+        await cache.close()
+
+
+def test_what_is_allowed() -> None:
+    assert cache_of(load({}, None)) is None
+    for variable, value in (("ORACULO_CACHE", "http://x"), ("REDIS_CLUSTER_NODES", "redis")):
+        with pytest.raises(SettingsError, match=variable):
+            load({variable: value}, None)
