@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import psycopg
 from services.postgres import Postgres
 
+from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.stores.postgres import members, read
 from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.bench.work import REQUEST
@@ -43,11 +44,12 @@ from oraculo.wire.requests import Defaults
 AT_ONCE = 100
 CHUNK = 20_000
 NUMBERS = RunNumbers()
+CLOCK = MonotonicClock()
 PLAN = requests.plan_of(requests.parse(REQUEST), Defaults())
 
 
 def now() -> datetime:
-    return datetime.now(UTC)
+    return CLOCK.now()
 
 
 # -- the load ----------------------------------------------------------------------------------------------------------
@@ -102,17 +104,19 @@ def _answer(state: Orchestration | None, position: int) -> RecordResult:
 # -- the stored ones ---------------------------------------------------------------------------------------------------
 
 SHIFT = "((m.run >> 20) - 1 - %(n)s::bigint + i) << 20"  # one a millisecond, all before the one that is copied
+AGO = "(%(n)s::bigint - i) * 1000"
 FILL = (
     f"""
-    INSERT INTO runs SELECT {SHIFT}, md5(i::text), fingerprint, tipo, CASE WHEN i %% 200 = 0 THEN 'erro' ELSE status END,
-      version, created_at - (%(n)s::bigint - i) * 1000, closed_at - (%(n)s::bigint - i) * 1000, wake_at, owes, total, open, failed, hands
+    INSERT INTO runs
+    SELECT {SHIFT}, md5(i::text), fingerprint, tipo, CASE WHEN i %% 200 = 0 THEN 'erro' ELSE status END, version,
+      created_at - {AGO}, closed_at - {AGO}, wake_at, owes, total, open, failed, hands
     FROM generate_series(%(from)s::bigint, %(to)s::bigint) AS i, runs AS m WHERE m.run = %(model)s""",
     f"""
     INSERT INTO run_destinos SELECT destino, {SHIFT}
     FROM generate_series(%(from)s::bigint, %(to)s::bigint) AS i, run_destinos AS m WHERE m.run = %(model)s""",
     f"""
     INSERT INTO journal (run, first, at, format, events)
-    SELECT {SHIFT}, first, at - (%(n)s::bigint - i) * 1000, format, events
+    SELECT {SHIFT}, first, at - {AGO}, format, events
     FROM generate_series(%(from)s::bigint, %(to)s::bigint) AS i, journal AS m WHERE m.run = %(model)s""",
     f"""
     INSERT INTO results SELECT {SHIFT}, body
@@ -160,17 +164,19 @@ async def plans(store: PostgresStore) -> dict[str, str]:
         "how many in each status": lambda: store.count_by_status(),
     }
     found: dict[str, str] = {}
-    asked, ask = "", read.fetch
+    ask = read.fetch
+    plan: list[str] = []
 
     async def explained(connection: Any, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         rows = await ask(connection, f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", values)
-        found[asked] = "\n".join(row[0] for row in rows)
+        plan[:] = [row[0] for row in rows]
         return await ask(connection, sql, values)
 
     read.fetch = members.fetch = explained  # type: ignore[attr-defined]
     try:
-        for asked, question in questions.items():
+        for name, question in questions.items():
             await question()
+            found[name] = "\n".join(plan)
     finally:
         read.fetch = members.fetch = ask  # type: ignore[attr-defined]
     return found

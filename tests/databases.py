@@ -31,6 +31,11 @@ async def opened(stack: AsyncExitStack, url: str) -> PostgresStore:
     return await stack.enter_async_context(PostgresStore(url))
 
 
+async def sql(url: str, statement: str) -> None:
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(statement.encode())
+
+
 def named(url: str, name: str) -> str:
     """Another database of the same server."""
     return f"{url.rpartition('/')[0]}/{name}"

@@ -125,6 +125,8 @@ def test_what_is_allowed_is_listed() -> None:
         ("amqp://u:p1@a/x,redis://:p2@b:6379/0,memory://", "amqp://u:***@a/x,redis://:***@b:6379/0,memory://"),
         ("amqp://u:p1@a,redis://u:p2@b", "amqp://u:***@a,redis://u:***@b"),
         ("postgresql://u:p%40ss@h/d?sslmode=x", "postgresql://u:***@h/d?sslmode=x"),
+        ("postgresql://u:p@a:5432,b:5433/d", "postgresql://u:***@a:5432,b:5433/d"),
+        ("postgresql://h/d?user=u&password=p&sslmode=x", "postgresql://h/d?user=u&password=***&sslmode=x"),
         ("amqp://u:p@ss@h", "amqp://u:***@h"),
         ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
         ("http://h:80/a:b@c", "http://h:80/a:b@c"),
@@ -135,6 +137,24 @@ def test_what_is_allowed_is_listed() -> None:
 )
 def test_passwords_are_never_shown(url: str, shown: str) -> None:
     assert redact(url) == shown
+
+
+class TestPostgres:
+    def test_several_hosts_are_one_store(self) -> None:
+        url = "postgresql://u:p@a:5432,b:5433/d?target_session_attrs=read-write"
+        assert loaded(ORACULO_STORE=url).store == url
+
+    def test_its_own_variables_make_the_url(self) -> None:
+        one = loaded(POSTGRES_HOST="db", POSTGRES_PASSWORD="a/b@c", POSTGRES_DATABASE="temporal", POSTGRES_PORT="6000")
+        assert one.store == "postgresql://oraculo:a%2Fb%40c@db:6000/temporal"
+        assert "a/b" not in str(one.shown()) and "a%2F" not in str(one.shown())
+
+    def test_oraculo_store_comes_first(self) -> None:
+        assert loaded(POSTGRES_HOST="db", ORACULO_STORE="sqlite:///x.db").store == "sqlite:///x.db"
+
+    def test_a_wrong_port_is_named(self) -> None:
+        with pytest.raises(SettingsError, match="POSTGRES_PORT"):
+            loaded(POSTGRES_HOST="db", POSTGRES_PORT="x")
 
 
 def test_a_password_is_not_shown_in_a_refusal_either() -> None:

@@ -82,7 +82,7 @@ def _url(*schemes: str) -> Callable[[str, str], str]:
     return read
 
 
-def _store(name: str, value: str) -> str:
+def store_url(name: str, value: str) -> str:
     """One database. libpq lets a URL name several hosts, with commas between."""
     scheme, found, _ = value.partition("://")
     if not found or scheme.lower() not in STORES:
@@ -122,7 +122,7 @@ def _list(_name: str, value: str) -> tuple[str, ...]:
 
 
 VARIABLES: dict[str, Variable] = {
-    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", _store, "where state is kept"),
+    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", store_url, "where state is kept"),
     "postgres_host": Variable(
         "POSTGRES_HOST", "", _text, "when ORACULO_STORE is not set: state is kept in PostgreSQL on this host"
     ),

@@ -15,7 +15,7 @@ from services.server import free_port
 
 from contracts.writing import batch, begin, finished, write
 from core.given import plan
-from databases import database, named, opened
+from databases import database, named, opened, sql
 from oraculo.adapters.stores.numbered import migrations
 from oraculo.adapters.stores.postgres import connections
 from oraculo.adapters.stores.postgres.store import PostgresStore
@@ -35,11 +35,6 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 @pytest.fixture
 async def url() -> str:
     return await database()
-
-
-async def sql(url: str, statement: str) -> None:
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-        await connection.execute(statement.encode())
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:

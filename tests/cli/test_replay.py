@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 from cli.processes import Cli, Server
+from databases import database, sql
 
 FAILS_ONCE = {
     "correlation_id": "r1",
@@ -116,6 +117,27 @@ def test_doctor_says_which_broker_cannot_be_reached(alone: Cli, scheme: str) -> 
     found = alone.json("doctor", code=1, ORACULO_BROKER=f"{scheme}://user:segredo@127.0.0.1:9")
     (broker,) = [one for one in found["checks"] if one["name"] == "broker"]
     assert broker["level"] == "broken" and broker["fix"] and "segredo" not in str(found)
+
+
+async def test_replay_prune_and_doctor_on_postgresql(alone: Cli, cli: Cli) -> None:
+    url = await database(empty=True)
+    found = {one["name"]: one for one in alone.json("doctor", ORACULO_STORE=url)["checks"]}
+    assert found["schema"]["level"] == "ok" and "none yet" in found["schema"]["detail"]
+    assert found["durability"]["detail"] == "power-safe" and "PostgreSQL" in found["store"]["detail"]
+    assert "there is no Oráculo" in alone("replay", "r1", ORACULO_STORE=url).stderr
+    cli.json("migrate-store", f"sqlite:///{cli.folder / 'oraculo.db'}", url)
+    assert all(step["confere"] is True for step in alone.json("replay", "r1", ORACULO_STORE=url))
+    await sql(url, f"ALTER DATABASE {url.rpartition('/')[2]} SET synchronous_commit = off")
+    found = {one["name"]: one for one in alone.json("doctor", ORACULO_STORE=url)["checks"]}
+    assert found["durability"]["level"] == "warning" and found["orchestrations"]["detail"] == "1 concluida"
+    assert found["members"]["detail"].startswith("none")
+    assert alone.json("prune", "--older-than", "0s", "--yes", ORACULO_STORE=url)["removed"] == 1
+
+
+def test_doctor_says_that_postgresql_cannot_be_reached(alone: Cli) -> None:
+    found = alone.json("doctor", code=1, ORACULO_STORE="postgresql://ana:segredo@127.0.0.1:9/x")
+    (store,) = [one for one in found["checks"] if one["name"] == "store"]
+    assert store["level"] == "broken" and store["fix"] and "segredo" not in str(found)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,9 @@ def store(known: Settings) -> Iterator[Finding]:
     from oraculo.bootstrap import scheme_of, sqlite_path
 
     if scheme_of(known.store) != "sqlite":
+        from oraculo.cli.findings_postgres import examine
+
+        yield from examine(known.store)
         return
     path = sqlite_path(known.store)
     if path == ":memory:":

@@ -16,6 +16,7 @@ from oraculo.cli import (
     extras,
     follow,
     look,
+    migrate_store,
     prune,
     replay,
     schema,
@@ -72,6 +73,12 @@ add(app, "replicas", look.replicas, "oraculo replicas")
 add(app, "replay", replay.replay, "oraculo replay abc123 --until 12")
 add(app, "doctor", doctor.doctor, "oraculo doctor")
 add(app, "prune", prune.prune, "oraculo prune --older-than 30d --yes")
+add(
+    app,
+    "migrate-store",
+    migrate_store.migrate_store,
+    "oraculo migrate-store sqlite:///oraculo.db postgresql://oraculo@db/oraculo",
+)
 add(app, "version", version, "oraculo version --json")
 extras.register(app)
 

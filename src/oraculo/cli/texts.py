@@ -60,6 +60,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Forget orchestrations that ended long ago (works on the store, also while the server runs).",
         "Esquece orquestrações que terminaram há muito tempo (no armazenamento, mesmo com o servidor no ar).",
     ),
+    "migrate-store": (
+        "Copy everything from one store into another, empty one (stop the servers first).",
+        "Copia tudo de um armazenamento para outro, vazio (pare os servidores antes).",
+    ),
     "schema": ("Schemas of messages, requests and API.", "Esquemas de mensagens, requisições e API."),
     "schema.export": (
         "Write a schema to standard output, or to files with --to.",
@@ -136,6 +140,11 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "o.all": ("All that --fila and --motivo choose.", "Todas as que --fila e --motivo escolhem."),
     "o.until": ("Stop after this event number.", "Para depois deste número de evento."),
     "o.older": ("Age: 30d, 12h, 90m.", "Idade: 30d, 12h, 90m."),
+    "o.from": (
+        "The store that is copied: sqlite:// or postgresql://.",
+        "O armazenamento copiado: sqlite:// ou postgresql://.",
+    ),
+    "o.to-store": ("The empty store that everything goes to.", "O armazenamento vazio que recebe tudo."),
     "o.to": ("Folder to write to.", "Pasta onde escrever."),
     # messages
     "listening": ("Oráculo {version} listens on {url}", "Oráculo {version} escuta em {url}"),
@@ -171,6 +180,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "ids-or-all": ("give ids, or --all (with --fila, --motivo)", "dê ids, ou --all (com --fila, --motivo)"),
     "requeued": ("{count} requeued", "{count} reenviadas"),
     "discarded": ("{count} discarded", "{count} descartadas"),
+    "migrated": (
+        "{count} orchestrations ({steps} steps) are now in {store}",
+        "{count} orquestrações ({steps} passos) estão agora em {store}",
+    ),
     "pruned": ("{count} orchestrations forgotten", "{count} orquestrações esquecidas"),
     "same": (
         "{steps} steps, {events} events: replay gives the same",

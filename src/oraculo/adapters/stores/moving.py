@@ -1,0 +1,205 @@
+"""A whole store as tables, to be copied into another kind of database: one side is read, the other is filled.
+
+Both sides are held for as long as it takes, so that no engine can run on either. Nothing is in the target before all of
+it is, counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+
+from oraculo.adapters.stores.sqlite import lock
+from oraculo.adapters.stores.sqlite_schema import migrate
+from oraculo.errors import StoreError, StoreUnavailableError
+
+Row = Sequence[Any]
+
+CHUNK = 1000
+TABLES = {
+    "runs": "run, correlation_id, fingerprint, tipo, status, version, created_at, closed_at, wake_at, owes, total,"
+    " open, failed",
+    "run_destinos": "destino, run",
+    "journal": "position, run, first, at, format, events",
+    "results": "run, body",
+    "idempotency_keys": "key, fingerprint, run, at",
+    "dead_letters": "id, queue, reason, detail, correlation_id, headers, body, at",
+    "task_types": "tipo, body, at",
+    "counters": "queue, verdict, count",
+    "system_events": "id, at, kind, body",
+}
+NUMBERED = {"journal": "position", "dead_letters": "id", "system_events": "id"}  # numbers that are never used again
+
+
+class Side(Protocol):
+    shown: str
+
+    def count(self, table: str) -> int: ...
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """In the order of the first column."""
+        ...
+
+    def put(self, table: str, rows: Sequence[Row]) -> None: ...
+
+    def last_number(self, table: str) -> int:
+        """The highest that was ever given out."""
+        ...
+
+    def set_last_number(self, table: str, number: int) -> None: ...
+
+    def finish(self) -> None:
+        """All of it is there."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def refuse_unless_empty(side: Side) -> None:
+    full = [table for table in TABLES if side.count(table)]
+    if full:
+        raise StoreError(f"{side.shown} is not empty ({', '.join(full)}): name a database that nothing was stored in")
+
+
+class SqliteSide:
+    def __init__(self, path: str, *, target: bool) -> None:
+        self.shown = path
+        self._lock = lock(f"{path}.lock")
+        try:
+            if target:
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
+            self._connection = apsw.Connection(path)
+            self._connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            self._connection.execute("PRAGMA synchronous=FULL").fetchall()
+            migrate(self._connection)
+            self._connection.execute("BEGIN IMMEDIATE" if target else "BEGIN")
+        except BaseException as error:
+            os.close(self._lock)
+            if isinstance(error, apsw.Error):
+                raise StoreUnavailableError(f"cannot open the database {path!r}: {error}") from error
+            raise
+
+    def count(self, table: str) -> int:
+        return int(self._value(f"SELECT count(*) FROM {table}"))
+
+    def rows(self, table: str) -> Iterator[Row]:
+        yield from self._connection.execute(f"SELECT {TABLES[table]} FROM {table} ORDER BY 1")
+
+    def put(self, table: str, rows: Sequence[Row]) -> None:
+        marks = ", ".join("?" * len(rows[0]))
+        self._connection.executemany(f"INSERT INTO {table} ({TABLES[table]}) VALUES ({marks})", rows)
+
+    def last_number(self, table: str) -> int:
+        return int(self._value("SELECT max(seq) FROM sqlite_sequence WHERE name = ?", table) or 0)
+
+    def set_last_number(self, table: str, number: int) -> None:
+        self._connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        self._connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
+
+    def finish(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        self._connection.close()
+        os.close(self._lock)
+
+    def _value(self, sql: str, *values: object) -> Any:
+        return self._connection.execute(sql, values).fetchall()[0][0]
+
+
+class PostgresSide:
+    """What is owed in a store that is copied is put into the hands of a member that is dead already: whoever joins
+    first takes over from it."""
+
+    def __init__(self, url: str, *, target: bool) -> None:
+        import psycopg
+
+        from oraculo.adapters.stores.postgres.store import PostgresStore
+
+        store = PostgresStore(url)
+        self.shown = store.shown
+        asyncio.run(_made(store, create=target))
+        self._connection = psycopg.connect(url, application_name="oraculo migrate-store")
+        try:
+            if not target:
+                self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            self._connection.execute("LOCK TABLE members IN EXCLUSIVE MODE NOWAIT")
+            alive = self._column("SELECT name FROM members WHERE lease_until > oraculo_now() ORDER BY slot")
+        except psycopg.Error as error:
+            self._connection.close()
+            raise StoreUnavailableError(f"somebody works on {self.shown}: {error.diag.message_primary}") from error
+        if alive:
+            self._connection.close()
+            raise StoreError(f"Oráculo is running on {self.shown} ({', '.join(alive)}): stop it first")
+
+    def count(self, table: str) -> int:
+        return int(self._column(f"SELECT count(*) FROM {table}")[0])
+
+    def rows(self, table: str) -> Iterator[Row]:
+        with self._connection.cursor(name="moving") as cursor:
+            cursor.itersize = CHUNK
+            cursor.execute(f"SELECT {TABLES[table]} FROM {table} ORDER BY 1".encode())
+            yield from cursor
+
+    def put(self, table: str, rows: Sequence[Row]) -> None:
+        columns = TABLES[table]
+        if table == "runs":
+            owes = columns.split(", ").index("owes")
+            columns += ", hands"
+            rows = [(*row, [1] if row[owes] else []) for row in rows]
+        elif table == "dead_letters":
+            rows = [[_clean(value) for value in row] for row in rows]
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as copy,
+        ):
+            for row in rows:
+                copy.write_row(row)
+
+    def last_number(self, table: str) -> int:
+        return int(
+            self._column(f"SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {self._sequence(table)}")[0]
+        )
+
+    def set_last_number(self, table: str, number: int) -> None:
+        if number:
+            self._connection.execute("SELECT setval(%s, %s)", (self._sequence(table), number))
+
+    def finish(self) -> None:
+        self._connection.execute("DELETE FROM members")
+        if self._column("SELECT 1 FROM runs WHERE owes > 0 LIMIT 1"):
+            self._connection.execute(
+                "INSERT INTO members (slot, epoch, name, joined_at, lease_until)"
+                " SELECT 1, nextval('epochs'), 'migrate-store', now, now FROM oraculo_now() AS now"
+            )
+        self._connection.commit()
+        self._connection.autocommit = True
+        self._connection.execute("ANALYZE")
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _column(self, sql: str) -> list[Any]:
+        return [row[0] for row in self._connection.execute(sql.encode()).fetchall()]
+
+    @staticmethod
+    def _sequence(table: str) -> str:
+        return f"{table}_{NUMBERED[table]}_seq"
+
+
+async def _made(store: Any, *, create: bool) -> None:
+    try:
+        await store.open(create=create)
+        if not create:
+            await store.open()
+    finally:
+        await store.close()
+
+
+def _clean(value: Any) -> Any:
+    return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value

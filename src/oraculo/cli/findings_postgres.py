@@ -1,0 +1,104 @@
+"""What `doctor` finds about a PostgreSQL store."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from oraculo import settings
+from oraculo.cli.findings import Finding, broken, fine, warning
+from oraculo.cli.inputs import now
+from oraculo.errors import MissingExtraError, OraculoError
+
+if TYPE_CHECKING:
+    from oraculo.adapters.stores.postgres.connections import Connection
+
+OLDEST = 140000  # as `server_version_num` has it
+CONNECTIONS = 6  # of each process
+PATIENCE = 10.0  # seconds
+
+
+def examine(url: str) -> list[Finding]:
+    where = settings.redact(url)
+    try:
+        return asyncio.run(_examine(url, where))
+    except MissingExtraError as error:
+        return [broken("store", str(error), f"pip install 'oraculo[{error.extra}]'")]
+    except (OraculoError, TimeoutError) as error:
+        text = f"{where}: {error or 'no answer'}"
+        return [broken("store", text, "start the server, or change ORACULO_STORE (docs/postgres.md)")]
+
+
+async def _examine(url: str, where: str) -> list[Finding]:
+    from oraculo.bootstrap import store_of
+
+    store_of(url)  # says which extra is missing
+    from oraculo.adapters.stores.postgres.connections import Line, Server
+    from oraculo.adapters.stores.postgres.schema import current_version
+
+    line = Line(Server(url))
+    try:
+        async with asyncio.timeout(PATIENCE), line.exchange() as connection:
+            found = [*await _server(connection, where)]
+            version = await current_version(connection)
+            found.append(_schema(version))
+            if version:
+                found += await _content(connection)
+            return found
+    finally:
+        await line.drop()
+
+
+async def _server(connection: Connection, where: str) -> list[Finding]:
+    from oraculo.adapters.stores.postgres import read
+
+    ((number, version, most),) = await read.fetch(
+        connection,
+        "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
+        " current_setting('max_connections')::int",
+    )
+    found = [fine("store", f"{where}: PostgreSQL {version}")]
+    if number < OLDEST:
+        found = [broken("store", f"{where}: PostgreSQL {version}", f"use PostgreSQL {OLDEST // 10000} or newer")]
+    durability = await read.durability(connection)
+    if durability == "power-safe":
+        found.append(fine("durability", durability))
+    else:
+        text = "set synchronous_commit, fsync and full_page_writes to on (docs/postgres.md)"
+        found.append(warning("durability", durability, text))
+    if most < 3 * CONNECTIONS:
+        text = f"raise max_connections: every process of Oráculo uses {CONNECTIONS}"
+        found.append(warning("connections", f"at most {most}", text))
+    return found
+
+
+def _schema(current: int) -> Finding:
+    from oraculo.adapters.stores.numbered import migrations
+
+    newest = migrations("postgres")[-1][0]
+    if current > newest:
+        return broken("schema", f"{current}; this version knows up to {newest}", "use the newer Oráculo that wrote it")
+    if current == newest:
+        return fine("schema", str(current))
+    return fine("schema", f"{current or 'none yet'}; the next start brings it to {newest}")
+
+
+async def _content(connection: Connection) -> list[Finding]:
+    from oraculo.adapters.stores.instants import from_micros
+    from oraculo.adapters.stores.postgres import members, read
+
+    ((clock,),) = await read.fetch(connection, "SELECT oraculo_now()")
+    found = []
+    if abs(apart := (from_micros(clock) - now()).total_seconds()) > 5:
+        text = "set both clocks; Oráculo goes by the database's"
+        found.append(warning("clock", f"the database's is {apart:+.0f} s from this one", text))
+    alive = [one for one in await members.members(connection) if one.lease_until > from_micros(clock)]
+    names = ", ".join(one.name for one in alive)
+    found.append(fine("members", f"{len(alive)}: {names}" if alive else "none: no engine runs on it"))
+    counts = await read.count_by_status(connection)
+    if counts:
+        text = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        found.append(fine("orchestrations", text))
+    if dead := sum(count for _, _, count in await read.dead_letter_groups(connection)):
+        found.append(warning("dead letters", f"{dead}", "look at them with: oraculo dlq ls"))
+    return found
