@@ -28,6 +28,7 @@ NETWORK = {  # a server that vanished is noticed; what the URL says comes first
     "keepalives_interval": "2",
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
+    "target_session_attrs": "read-write",  # a standby cannot help
 }
 SESSION = {
     "idle_in_transaction_session_timeout": "5s",  # a frozen process must not keep what it has locked
@@ -149,8 +150,8 @@ class Pool:
             try:
                 async with line.exchange() as connection:
                     return await work(connection)
-            except StoreUnavailableError:
-                if not used_before or line.connected:
+            except StoreUnavailableError as error:
+                if not used_before or not lost(error):
                     raise
             async with line.exchange() as connection:
                 return await work(connection)
@@ -172,6 +173,12 @@ class Pool:
     async def close(self) -> None:
         for line in self._lines:
             await line.drop()
+
+
+def lost(error: StoreUnavailableError) -> bool:
+    """The connection turned out to be dead, which says nothing about the next one."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "57P").startswith(("57P", "08"))
 
 
 def fenced(name: str) -> FencedError:
