@@ -112,6 +112,26 @@ async def test_a_server_that_is_killed_under_load_loses_nothing_and_is_found_aga
         await asyncio.to_thread(server.kill)
 
 
+async def test_who_gives_up_on_a_frozen_server_is_not_held_up(tmp_path: Path) -> None:
+    """Ten seconds is what psycopg takes by itself; ours takes none."""
+    server = own("postgres", tmp_path)
+    await asyncio.to_thread(server.start)
+    try:
+        async with PostgresStore(server.url) as store:
+            await finished(store, "antes")
+            server.freeze()
+            async with asyncio.timeout(8):
+                for call in (store.counts, lambda: finished(store, "durante")):
+                    with pytest.raises(TimeoutError):
+                        async with asyncio.timeout(0.2):
+                            await call()
+            server.thaw()
+            await at_last(store, "depois")
+    finally:
+        server.thaw()
+        await asyncio.to_thread(server.kill)
+
+
 async def test_nobody_notices_connections_that_were_cut_between_two_calls(url: str, stack: AsyncExitStack) -> None:
     store = await opened(stack, url)
     story = await finished(store, "a")

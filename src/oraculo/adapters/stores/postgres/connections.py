@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
+from psycopg.waiting import wait_async
 
 from oraculo.adapters.stores.postgres import arrays
 from oraculo.errors import FencedError, SettingsError, StoreError, StoreUnavailableError
@@ -41,6 +43,18 @@ SESSION = {
 WRITER = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 
+class _Impatient(AsyncConnection[tuple[Any, ...]]):
+    """psycopg asks the server to cancel what a cancelled task was waiting for, and waits up to 10 s for that. A server
+    that does not answer would hold up whoever gave up on it, so the connection is closed instead."""
+
+    async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:  # noqa: ASYNC109
+        try:
+            return await wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            self.pgconn.finish()
+            raise
+
+
 class Server:
     """Where the database is. A server that does not answer is left alone for a moment, by all connections together."""
 
@@ -67,7 +81,7 @@ class Server:
         if loop.time() < self._not_before:
             raise StoreUnavailableError(self._why)
         try:
-            connection = await AsyncConnection.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
+            connection = await _Impatient.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
             try:
                 arrays.register(connection)
                 values = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
