@@ -11,7 +11,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from cli.processes import Cli
 from contracts.writing import batch, begin, finished, write
 from core.given import at, plan
 from databases import database
@@ -19,6 +18,9 @@ from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.bench.work import REQUEST, make_worker
 from oraculo.bootstrap import Oraculo, store_of
+from oraculo.cli.exits import CommandError
+from oraculo.cli.migrate_store import migrate_store
+from oraculo.errors import SettingsError, StoreError
 from oraculo.ports.store import Asked, DeadLetter, Key, Query, Store, SystemEvent
 from oraculo.settings import load
 
@@ -42,10 +44,9 @@ async def content(store: Store) -> dict[str, Any]:
     }
 
 
-async def moved(cli: Cli, source: str, target: str, code: int = 0) -> Any:
-    if code:
-        return await asyncio.to_thread(lambda: cli("migrate-store", source, target))
-    return await asyncio.to_thread(lambda: cli.json("migrate-store", source, target))
+async def moved(source: str, target: str) -> None:
+    """The command itself, in this process."""
+    await asyncio.to_thread(migrate_store, source, target)
 
 
 @pytest.fixture
@@ -71,13 +72,12 @@ async def filled(store: Store) -> None:
     await store.record_system_event(SystemEvent("broker_switched", at(2), {"de": "a"}))
 
 
-async def test_there_and_back_again(alone: Cli, sqlite: str) -> None:
+async def test_there_and_back_again(sqlite: str) -> None:
     url = await database(empty=True)
     async with SqliteStore(sqlite.removeprefix("sqlite:///")) as store:
         await filled(store)
         before = await content(store)
-    told = await moved(alone, sqlite, url)
-    assert told["tables"]["runs"] == len(before["runs"]) and told["tables"]["journal"] == len(before["journal"])
+    await moved(sqlite, url)
     async with PostgresStore(url) as store:
         assert await content(store) == before
         await store.join("primeiro", timedelta(minutes=1))
@@ -95,54 +95,56 @@ async def test_there_and_back_again(alone: Cli, sqlite: str) -> None:
         await store.leave()
         after = await content(store)
     back = f"{sqlite}.volta"
-    await moved(alone, url, back)
+    await moved(url, back)
     async with SqliteStore(back.removeprefix("sqlite:///")) as store:
         assert await content(store) == after
         await finished(store, "fim")
         assert (await store.tail(after["journal"][-1].position, 10))[0].position > after["journal"][-1].position
 
 
-async def test_what_is_under_way_goes_on_in_the_other_store(alone: Cli, sqlite: str) -> None:
+async def test_what_is_under_way_goes_on_in_the_other_store(sqlite: str) -> None:
     url = await database()
     async with Oraculo(load({"ORACULO_STORE": sqlite}, None)) as oraculo:
         accepted = await oraculo.submit_many([REQUEST] * 20)
-    await moved(alone, sqlite, url)
+    await moved(sqlite, url)
     async with Oraculo(load({"ORACULO_STORE": url}, None), workers=[make_worker()]) as oraculo:
         results = [await oraculo.result(one.correlation_id, wait=60) for one in accepted]
     assert [result and result["status"] for result in results] == ["concluida"] * 20
 
 
-async def test_a_target_with_something_in_it_is_refused(alone: Cli, sqlite: str) -> None:
+async def test_a_target_with_something_in_it_is_refused(sqlite: str) -> None:
     url = await database()
     for place in (url, sqlite):
         async with store_of(place) as store:
             await finished(store, "já está")
     for source, target in ((sqlite, url), (url, sqlite)):
-        done = await moved(alone, source, target, code=1)
-        assert done.returncode == 5 and "is not empty (runs, run_destinos, journal, results)" in done.stderr
+        with pytest.raises(StoreError, match=r"is not empty \(runs, run_destinos, journal, results\)"):
+            await moved(source, target)
         async with store_of(target) as store:
             assert len(await store.find(Query())) == 1
 
 
-async def test_a_store_that_an_engine_works_on_is_refused(alone: Cli, sqlite: str, stack: AsyncExitStack) -> None:
+async def test_a_store_that_an_engine_works_on_is_refused(sqlite: str, stack: AsyncExitStack) -> None:
     url, empty = await database(), await database()
     engine = await stack.enter_async_context(store_of(sqlite, exclusive=True))
-    done = await moved(alone, sqlite, empty, code=1)
-    assert done.returncode == 5 and "another Oráculo is running" in done.stderr
+    with pytest.raises(StoreError, match="another Oráculo is running"):
+        await moved(sqlite, empty)
     await engine.close()
     member = await stack.enter_async_context(PostgresStore(url))
     await member.join("ocupado", timedelta(minutes=1))
     for source, target in ((url, f"{sqlite}.outro"), (sqlite, url)):
-        done = await moved(alone, source, target, code=1)
-        assert done.returncode == 5 and "is running on" in done.stderr and "ocupado" in done.stderr
+        with pytest.raises(StoreError, match=r"is running on .* \(ocupado\)"):
+            await moved(source, target)
 
 
-async def test_from_or_to_nowhere(alone: Cli, sqlite: str) -> None:
+async def test_from_or_to_nowhere(sqlite: str) -> None:
     url = await database(empty=True)
-    done = await moved(alone, sqlite, url, code=1)
-    assert done.returncode == 3 and "no database" in done.stderr
-    done = await moved(alone, url, sqlite, code=1)
-    assert done.returncode == 5 and "there is no Oráculo" in done.stderr
+    with pytest.raises(CommandError, match="no database"):
+        await moved(sqlite, url)
+    with pytest.raises(StoreError, match="there is no Oráculo"):
+        await moved(url, sqlite)
+    with pytest.raises(SettingsError, match="FROM"):
+        await moved("mysql://x", sqlite)
     async with await psycopg.AsyncConnection.connect(url) as connection:
         cursor = await connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
         assert await cursor.fetchone() == (0,)

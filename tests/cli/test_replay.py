@@ -125,7 +125,8 @@ async def test_replay_prune_and_doctor_on_postgresql(alone: Cli, cli: Cli) -> No
     assert found["schema"]["level"] == "ok" and "none yet" in found["schema"]["detail"]
     assert found["durability"]["detail"] == "power-safe" and "PostgreSQL" in found["store"]["detail"]
     assert "there is no Oráculo" in alone("replay", "r1", ORACULO_STORE=url).stderr
-    cli.json("migrate-store", f"sqlite:///{cli.folder / 'oraculo.db'}", url)
+    told = cli.json("migrate-store", f"sqlite:///{cli.folder / 'oraculo.db'}", url)
+    assert told["to"] == url and told["tables"]["runs"] == 1 and told["tables"]["journal"] > 1
     assert all(step["confere"] is True for step in alone.json("replay", "r1", ORACULO_STORE=url))
     await sql(url, f"ALTER DATABASE {url.rpartition('/')[2]} SET synchronous_commit = off")
     found = {one["name"]: one for one in alone.json("doctor", ORACULO_STORE=url)["checks"]}

@@ -322,7 +322,7 @@ async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail
             asked = Asked(
                 {story.run: states[story.run].version for story in by_run},
                 [story.state.correlation_id for story in chosen if story not in by_run],
-                [f"k{rng.randint(1, 5)}" for _ in range(rng.randint(0, 2))],
+                [f"k{rng.randint(1, 5)}" for _ in range(rng.randint(0, 3))],
             )
             found = await store.begin(asked)
             assert found.at is not None

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
+from psycopg.waiting import wait_async
 
 from oraculo.adapters.stores.postgres import arrays
 from oraculo.errors import FencedError, SettingsError, StoreError, StoreUnavailableError
@@ -28,6 +30,7 @@ NETWORK = {  # a server that vanished is noticed; what the URL says comes first
     "keepalives_interval": "2",
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
+    "target_session_attrs": "read-write",  # a standby cannot help
 }
 SESSION = {
     "idle_in_transaction_session_timeout": "5s",  # a frozen process must not keep what it has locked
@@ -38,6 +41,18 @@ SESSION = {
 }
 # Plans of the writer are made once, perhaps when the tables are empty: they have to be those that suit large ones.
 WRITER = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+
+
+class _Impatient(AsyncConnection[tuple[Any, ...]]):
+    """psycopg asks the server to cancel what a cancelled task was waiting for, and waits up to 10 s for that. A server
+    that does not answer would hold up whoever gave up on it, so the connection is closed instead."""
+
+    async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:  # noqa: ASYNC109
+        try:
+            return await wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            self.pgconn.finish()
+            raise
 
 
 class Server:
@@ -66,7 +81,7 @@ class Server:
         if loop.time() < self._not_before:
             raise StoreUnavailableError(self._why)
         try:
-            connection = await AsyncConnection.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
+            connection = await _Impatient.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
             try:
                 arrays.register(connection)
                 values = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
@@ -149,8 +164,8 @@ class Pool:
             try:
                 async with line.exchange() as connection:
                     return await work(connection)
-            except StoreUnavailableError:
-                if not used_before or line.connected:
+            except StoreUnavailableError as error:
+                if not used_before or not lost(error):
                     raise
             async with line.exchange() as connection:
                 return await work(connection)
@@ -172,6 +187,12 @@ class Pool:
     async def close(self) -> None:
         for line in self._lines:
             await line.drop()
+
+
+def lost(error: StoreUnavailableError) -> bool:
+    """The connection turned out to be dead, which says nothing about the next one."""
+    cause = error.__cause__
+    return isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "57P").startswith(("57P", "08"))
 
 
 def fenced(name: str) -> FencedError:

@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from oraculo.adapters.stores.instants import from_micros
 from oraculo.adapters.stores.postgres import locks
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
-from oraculo.adapters.stores.postgres.connections import WRITER, Line, Server, fenced
+from oraculo.adapters.stores.postgres.connections import WRITER, Line, Server, fenced, lost
 from oraculo.adapters.stores.postgres.pipeline import Pipeline, Statement
 from oraculo.adapters.stores.postgres.read import recorded
 from oraculo.adapters.stores.postgres.write import Written
@@ -57,15 +57,25 @@ class Writer:
         await self._line.drop()
 
     async def begin(self, asked: Asked, member: Member | None) -> Found:
+        """Nothing is written yet: once more on a new connection when the one at hand turns out to be dead."""
         await self._turn.acquire()
+        used_before = self._line.connected
         try:
-            async with self._exchange() as pipeline:
-                found = await _begin(pipeline, asked, member)
+            try:
+                found = await self._first_half(asked, member)
+            except StoreUnavailableError as error:
+                if not used_before or not lost(error):
+                    raise
+                found = await self._first_half(asked, member)
         except BaseException:
             self._turn.release()
             raise
         self._beginner = asyncio.current_task()
         return found
+
+    async def _first_half(self, asked: Asked, member: Member | None) -> Found:
+        async with self._exchange() as pipeline:
+            return await _begin(pipeline, asked, member)
 
     async def append(self, written: Written, member: Member | None) -> None:
         if not self._begun():
