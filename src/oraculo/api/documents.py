@@ -326,6 +326,6 @@ class Ready(BaseModel):
 
 ANSWERS: list[type[BaseModel]] = [
     Problem, Submitted, Running, Cancelled, SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
-    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Replicas, SystemEvents,
-    Workers, Health, Ready,
+    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Replicas,
+    SystemEvents, Workers, Health, Ready,
 ]  # fmt: skip
