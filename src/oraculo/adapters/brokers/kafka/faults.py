@@ -3,4 +3,4 @@ the client, and the client lets that through."""
 
 from aiokafka.errors import KafkaError
 
-FAULTS = (KafkaError, OSError, RuntimeError)  # TimeoutError is an OSError
+FAULTS = (KafkaError, OSError, RuntimeError)  # a TimeoutError is an OSError

@@ -220,7 +220,9 @@ class Link:
         try:
             settings = await self.settings(ConfigResourceType.BROKER, str(nodes[0])) or {}
             return int(settings["default.replication.factor"])
-        except (KafkaError, KeyError, ValueError) as error:
+        except (KeyError, ValueError):
+            return min(3, len(nodes))
+        except KafkaError as error:
             if _silent(error):
                 raise
             return min(3, len(nodes))
@@ -326,7 +328,7 @@ class Link:
                     await connection.admin.find_coordinator(self.options.group)
                 misses = 0
             except Exception as error:
-                misses = misses + 1 if _silent(error) or not isinstance(error, KafkaError) else 0
+                misses = misses + 1 if _silent(error) else 0
                 if misses == 2:
                     self.drop(f"{self.options.where}: {_text(error)}", connection)
 
@@ -353,7 +355,7 @@ async def _close(connection: Connection) -> None:
 
 def _silent(error: BaseException) -> bool:
     """It says nothing about the cluster but that we do not hear it."""
-    return isinstance(error, OSError | RuntimeError) or type(error).__name__ in SILENT
+    return not isinstance(error, KafkaError) or type(error).__name__ in SILENT
 
 
 def _text(error: BaseException) -> str:
