@@ -14,11 +14,12 @@ from oraculo.errors import BrokerError, BrokerUnavailableError, MissingExtraErro
 
 try:
     from aiokafka.admin.config_resource import ConfigResourceType
-    from aiokafka.errors import IncompatibleBrokerVersion, KafkaError
+    from aiokafka.errors import IncompatibleBrokerVersion
 except ImportError as error:
     raise MissingExtraError("the Kafka broker", "kafka") from error
 
 from oraculo.adapters.brokers.kafka import options
+from oraculo.adapters.brokers.kafka.faults import FAULTS
 from oraculo.adapters.brokers.kafka.ferry import Flight
 from oraculo.adapters.brokers.kafka.ledger import Ledger
 from oraculo.adapters.brokers.kafka.link import Link, RefusedNameError
@@ -50,7 +51,7 @@ class KafkaBroker:
                         topic = await self._link.topic(queue)
                     except RefusedNameError as error:
                         flight.refused += [(message, str(error)) for message in some]
-                    except (KafkaError, BrokerError, OSError) as error:
+                    except (*FAULTS, BrokerError) as error:
                         why = str(error) or type(error).__name__
                     else:
                         crates = flight.pack(queue, topic.limit, some)
@@ -95,7 +96,7 @@ class KafkaBroker:
         try:
             async with asyncio.timeout(self._options.confirm_timeout):
                 return Backlog(await self._waiting(queue))
-        except (KafkaError, OSError, TimeoutError) as error:
+        except FAULTS as error:
             raise BrokerUnavailableError(f"Kafka does not say what waits in {queue}: {error!r}") from error
 
     async def durability(self) -> str:
@@ -106,7 +107,7 @@ class KafkaBroker:
                 return await self._durability()
         except IncompatibleBrokerVersion:
             return "best-effort"  # it cannot say
-        except (KafkaError, OSError, TimeoutError) as error:
+        except FAULTS as error:
             if "Authorization" in type(error).__name__:
                 return "best-effort"  # we may not ask
             raise BrokerUnavailableError(f"Kafka does not say how durable it is: {error!r}") from error

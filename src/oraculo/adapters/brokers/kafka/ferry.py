@@ -11,6 +11,7 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from oraculo.adapters.brokers.kafka.faults import FAULTS
 from oraculo.ports.broker import Outgoing
 
 BATCH = 512 * 1024  # bytes of one partition's part of a request
@@ -113,7 +114,7 @@ class Ferry:
         batch.close()
         try:
             future = await self._producer.send_batch(batch, topic, partition=partition)
-        except (KafkaError, OSError) as error:
+        except FAULTS as error:
             _landed(crates, error)
         else:
             future.add_done_callback(lambda future: _landed(crates, _outcome(future)))

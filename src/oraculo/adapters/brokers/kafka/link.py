@@ -23,6 +23,7 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, for_code
 
 from oraculo.adapters.brokers.kafka.close import close_consumer, close_producer, ended
+from oraculo.adapters.brokers.kafka.faults import FAULTS
 from oraculo.adapters.brokers.kafka.ferry import BATCH, Ferry
 from oraculo.adapters.brokers.kafka.options import Options
 from oraculo.errors import BrokerUnavailableError
@@ -160,7 +161,7 @@ class Link:
             making.add_done_callback(lambda _: self._making.pop(name, None))
         try:
             return await asyncio.shield(making)
-        except (KafkaError, TimeoutError) as error:
+        except FAULTS as error:
             raise BrokerUnavailableError(f"the topic {name} cannot be had: {_text(error)}") from error
 
     async def exists(self, name: str) -> bool:
@@ -219,7 +220,9 @@ class Link:
         try:
             settings = await self.settings(ConfigResourceType.BROKER, str(nodes[0])) or {}
             return int(settings["default.replication.factor"])
-        except (KafkaError, KeyError, ValueError) as error:
+        except (KeyError, ValueError):
+            return min(3, len(nodes))
+        except KafkaError as error:
             if _silent(error):
                 raise
             return min(3, len(nodes))
@@ -270,9 +273,16 @@ class Link:
         while True:
             try:
                 connection = await self._connect()
-            except (KafkaError, OSError, TimeoutError) as error:
+            except Exception as error:  # the client's own faults too
                 if not self._error:
-                    log.warning("broker unreachable", broker="kafka", where=self.options.where, error=_text(error))
+                    known = isinstance(error, FAULTS)
+                    log.warning(
+                        "broker unreachable",
+                        broker="kafka",
+                        where=self.options.where,
+                        error=_text(error),
+                        exc_info=None if known else error,
+                    )
                 self._tried, self._error = True, f"{self.options.where}: {_text(error)}"
                 await asyncio.sleep(pause * random.uniform(0.8, 1.2))
                 pause = min(pause * 2, LAST_RETRY)
@@ -317,7 +327,7 @@ class Link:
                 async with asyncio.timeout(self.options.confirm_timeout):
                     await connection.admin.find_coordinator(self.options.group)
                 misses = 0
-            except (KafkaError, OSError, TimeoutError) as error:
+            except Exception as error:
                 misses = misses + 1 if _silent(error) else 0
                 if misses == 2:
                     self.drop(f"{self.options.where}: {_text(error)}", connection)
@@ -345,7 +355,7 @@ async def _close(connection: Connection) -> None:
 
 def _silent(error: BaseException) -> bool:
     """It says nothing about the cluster but that we do not hear it."""
-    return isinstance(error, OSError) or type(error).__name__ in SILENT
+    return not isinstance(error, KafkaError) or type(error).__name__ in SILENT
 
 
 def _text(error: BaseException) -> str:

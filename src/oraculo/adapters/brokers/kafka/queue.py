@@ -11,20 +11,25 @@ import contextlib
 import random
 import time
 from collections.abc import Iterable
+from logging import DEBUG, ERROR
 from typing import Any
 
+import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError
 
 from oraculo.adapters.brokers.kafka.assignor import HoldingAssignor
 from oraculo.adapters.brokers.kafka.buffer import Buffer
 from oraculo.adapters.brokers.kafka.close import close_consumer
+from oraculo.adapters.brokers.kafka.faults import FAULTS
 from oraculo.adapters.brokers.kafka.holdings import Holdings
 from oraculo.adapters.brokers.kafka.ledger import Ledger
 from oraculo.adapters.brokers.kafka.link import FIRST_RETRY, LAST_RETRY, Link, RefusedNameError
 from oraculo.adapters.brokers.kafka.scribe import Scribe
 from oraculo.errors import BrokerError, BrokerUnavailableError
 from oraculo.ports.broker import Delivery
+
+log = structlog.get_logger("oraculo.broker")
 
 SLACK = 1.0  # seconds without a fetch after which nothing more is taken from the server
 IDLE = 10.0  # seconds without a fetch after which the partitions are left to others
@@ -131,7 +136,7 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
     async def _look(self) -> None:
         """What can be had now: join if we have not yet, ask how far the partitions go, wait for what lies before."""
         patience = self._link.options.confirm_timeout
-        with contextlib.suppress(TimeoutError, KafkaError, BrokerError):
+        with contextlib.suppress(*FAULTS, BrokerError):
             async with asyncio.timeout(patience):
                 await self._link.ready(patience)
                 await self._serving.wait()
@@ -164,7 +169,11 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
                 self._error, self._refused = BrokerError(str(error)), True
                 self._buffer.wake_all()
                 return
-            except (KafkaError, BrokerError, OSError, TimeoutError) as error:
+            except Exception as error:  # the client's own faults too: whoever reads this queue must not be left alone
+                known = isinstance(error, (*FAULTS, BrokerError))
+                log.log(
+                    DEBUG if known else ERROR, "reading broke off", queue=self.name, exc_info=None if known else error
+                )
                 text = str(error) or type(error).__name__
                 self._error = BrokerUnavailableError(f"Kafka does not let us read {self.name}: {text}")
             except asyncio.CancelledError:
@@ -195,7 +204,7 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             if self._serving.is_set():
-                with contextlib.suppress(KafkaError, TimeoutError):
+                with contextlib.suppress(*FAULTS):
                     async with asyncio.timeout(1.0):
                         await self._scribe.write(consumer)
             self._serving.clear()
@@ -320,7 +329,7 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
                 break
             await asyncio.sleep(0.01)
         if revoked:
-            with contextlib.suppress(KafkaError, TimeoutError):
+            with contextlib.suppress(*FAULTS):
                 async with asyncio.timeout(1.0):
                     await self._scribe.write(consumer)
 
@@ -354,7 +363,7 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
             try:
                 async with asyncio.timeout(self._link.options.confirm_timeout):
                     return await self._link.committed(self.group, self.name, numbers)
-            except (KafkaError, BrokerError, OSError, TimeoutError):
+            except (*FAULTS, BrokerError):
                 await asyncio.sleep(FIRST_RETRY)
         return {}
 

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError, OffsetMetadataTooLargeError
+from aiokafka.errors import OffsetMetadataTooLargeError
 
+from oraculo.adapters.brokers.kafka.faults import FAULTS
 from oraculo.adapters.brokers.kafka.holdings import Holdings
 from oraculo.adapters.brokers.kafka.ledger import ROOM, Ledger
 
@@ -29,7 +30,7 @@ class Scribe:
             self.dirty.clear()
             try:
                 await self.write(consumer)
-            except KafkaError:
+            except FAULTS:
                 self.dirty.set()
                 await asyncio.sleep(PAUSE)
 
