@@ -18,7 +18,6 @@ from oraculo.api import (
     journal,
     openapi,
     orchestrations,
-    pages,
     problems,
     task_types,
     tickets,
@@ -31,6 +30,8 @@ from oraculo.api.paths import CanonicalPath
 from oraculo.api.serving import answered
 from oraculo.api.waiting import Waits
 from oraculo.bootstrap import Oraculo
+from oraculo.dashboard import frame
+from oraculo.dashboard import routes as dashboard
 
 ROUTERS = [  # an id is one segment, so no route shadows another; the busiest are asked first
     orchestrations.router,
@@ -41,7 +42,7 @@ ROUTERS = [  # an id is one segment, so no route shadows another; the busiest ar
     workers.router,
     brokers.router,
     health.router,
-    pages.router,
+    *dashboard.ROUTERS,
 ]
 BODY_SECONDS = 30.0
 
@@ -96,6 +97,9 @@ async def _openapi(request: Request) -> Response:
 async def _refuse(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 405:
         error.headers = {"Allow": ", ".join(sorted(_methods(request.scope["path"])))}
+    if frame.wants_page(request):
+        request.state.error = error
+        return frame.problem_page(request, problems.problem_of(error))
     return await problems.handle(request, error)
 
 

@@ -220,6 +220,10 @@ async def release(request: Request, oraculo: Running, lease_id: LeaseId) -> Resp
     responses={200: answer(documents.Workers, "Workers and queues")},
 )
 async def workers(oraculo: Running) -> Response:
+    return answered(who_works(oraculo))
+
+
+def who_works(oraculo: Oraculo) -> dict[str, Any]:
     gateway = oraculo.engine.gateway
     held = gateway.load()
     over_http = [
@@ -246,7 +250,7 @@ async def workers(oraculo: Running) -> Response:
         }
         for worker in oraculo.workers
     ]
-    return answered({"workers": [*inside, *over_http], "filas": _queues(oraculo)})
+    return {"workers": [*inside, *over_http], "filas": _queues(oraculo)}
 
 
 def _queues(oraculo: Oraculo) -> list[dict[str, Any]]:

@@ -16,7 +16,10 @@ from oraculo.adapters.stores.sqlite_read import fetch
 from oraculo.core.vocabulary import Status
 from oraculo.ports.store import Bucket, FailingQueue, Query, Summary
 
-_COLUMNS = "runs.run, correlation_id, status, tipo, created_at, closed_at, total, open, runs.failed, fingerprint, version, deadline"
+_COLUMNS = (
+    "runs.run, correlation_id, status, tipo, created_at, closed_at, total, open, runs.failed, fingerprint, version,"
+    " deadline"
+)
 # A run gets its number, which holds the time, a little before it is recorded as created.
 _NUMBERED_BEFORE = 600_000_000  # microseconds
 _RARE = 4  # letters of a prefix from which on its index is worth more than the order of runs
