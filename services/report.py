@@ -13,6 +13,7 @@ CLASSES = {
     "redis": "services.redis:Redis",
     "nats": "services.nats:Nats",
     "kafka": "services.kafka:Kafka",
+    "chromium": "services.chromium:Chromium",
 }
 
 STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had

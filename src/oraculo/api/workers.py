@@ -253,11 +253,16 @@ def who_works(oraculo: Oraculo) -> dict[str, Any]:
     return {"workers": [*inside, *over_http], "filas": _queues(oraculo)}
 
 
+def _seconds(age: float | None) -> float | None:
+    return None if age is None else round(age, 3)
+
+
 def _queues(oraculo: Oraculo) -> list[dict[str, Any]]:
     """As they are now inside the process; as the last look found them on servers, all brokers together."""
     depths: dict[str, tuple[int, int]] = getattr(oraculo.broker, "depths", dict)()
+    ages: dict[str, float] = getattr(oraculo.broker, "ages", dict)()
     filas: dict[str, dict[str, Any]] = {
-        name: {"fila": name, "aguardando": waiting, "em_andamento": taken, "mais_antiga_s": None}
+        name: {"fila": name, "aguardando": waiting, "em_andamento": taken, "mais_antiga_s": _seconds(ages.get(name))}
         for name, (waiting, taken) in depths.items()
     }
     prober = oraculo.engine.prober

@@ -80,7 +80,6 @@ export class Dag {
     const word = passed === undefined ? "" : passed ? t("passed") : t("blocked");
     part.group.classList.toggle("n-concluida", passed === true);
     part.group.classList.toggle("n-erro", passed === false);
-    part.group.setAttribute("aria-label", `${t("gate", { mode: name(part.node) })} ${word}`);
     part.title.textContent = `${t("gate", { mode: name(part.node) })} ${word}`;
   }
 
@@ -109,9 +108,7 @@ export class Dag {
         ? STATUS.map((status, code) => (counts[code] ? `${number(counts[code])} ${t(`status.${status}`)}` : "")).filter(Boolean).join(" · ")
         : t(`status.${found}`) + (attempts > 1 ? ` · ${t("attempt", { n: attempts })}` : "");
     part.sub.textContent = text.length > 34 ? `${text.slice(0, 33)}…` : text;
-    const label = `${name(node)}: ${text}`;
-    part.group.setAttribute("aria-label", label);
-    part.title.textContent = label;
+    part.title.textContent = `${name(node)}: ${text}`;
     let x = 12;
     const whole = node.w - 24;
     part.bars.forEach((bar, code) => {

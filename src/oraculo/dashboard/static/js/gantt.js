@@ -104,10 +104,9 @@ export class Gantt {
     }
     const last = attempts[attempts.length - 1];
     const took = attempts.length ? duration((last.ended ?? this.now) - attempts[0].released) : "";
-    const words = [name, t(`status.${look}`), state.attempt[position] > 1 ? t("attempt", { n: state.attempt[position] }) : "", took, error];
-    const label = el("span", {}, el("span", { class: `s-${look}` }, icon(look)), el("span", { class: "label", title: name }, name));
+    const label = el("span", {}, el("span", { class: `s-${look}` }, icon(look)), el("span", { class: "label", title: name }, name), el("span", { class: "hidden" }, t(`status.${look}`)));
     if (state.attempt[position] > 1) label.append(el("span", { class: "tag" }, `×${state.attempt[position]}`));
     const middle = error ? el("span", { class: "lane-box" }, lane, el("span", { class: `lane-error${x(last.released) > WIDE / 2 ? " early" : ""}`, title: error }, error)) : lane;
-    return el("button", { class: "grow", type: "button", role: "listitem", "aria-label": words.filter(Boolean).join(", "), onclick: () => this.open(position) }, label, middle, el("span", { class: "took" }, took));
+    return el("button", { class: "grow", type: "button", role: "listitem", onclick: () => this.open(position) }, label, middle, el("span", { class: "took" }, took));
   }
 }

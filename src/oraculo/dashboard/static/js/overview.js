@@ -55,7 +55,7 @@ function draw() {
     pen.stroke();
     pen.fillText(duration(tick).replace(" 0 s", "").replace(" 0 min", ""), LEFT - 6, y(tick) + 4);
   }
-  const marks = Math.max(2, Math.min(6, Math.floor(width / 180)));
+  const marks = Math.max(1, Math.min(6, Math.floor(width / 200)));
   for (let n = 0; n <= marks; n++) {
     const at = data.since + ((data.now - data.since) * n) / marks;
     pen.textAlign = n === 0 ? "left" : n === marks ? "right" : "center";

@@ -11,7 +11,7 @@ const root = document.querySelector("[data-run]");
 const find = (name) => root.querySelector(`[data-${name}]`);
 const slider = find("slider");
 const panel = document.getElementById("ticket");
-const REPLAY_MS = 6000; // a whole replay takes about this long
+const REPLAY_MS = 4000; // a whole replay takes about this long
 
 let store, dag, gantt, journal, consumers;
 let skew = 0; // the server's clock minus ours
@@ -154,7 +154,7 @@ function play() {
   if (playing) return stop();
   if (past === null) look(1);
   const step = Math.max(1, Math.round(store.version / (REPLAY_MS / 50)));
-  const pause = Math.max(50, Math.min(600, REPLAY_MS / store.version));
+  const pause = Math.max(50, Math.min(400, REPLAY_MS / store.version));
   find("play").replaceChildren(icon("pause"));
   playing = setInterval(() => {
     if (past === null) stop();
