@@ -4,8 +4,8 @@
     python -m services.install --require   the same, and exit status 1 when anything is missing
     python -m services.install --json
 
-RabbitMQ, Redis, Java and Chromium come from Debian packages (with apt-get, as root; nothing is started), NATS with the virtual
-environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
+RabbitMQ, Redis, Java and Chromium come from Debian packages (with apt-get, as root; nothing is started), NATS with the
+virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from services.chromium import Chromium
 
 import servers
-from api.conftest import CurlWorker, serving, settings_for
+from api.conftest import CurlWorker, client_of, serving, settings_for
 from oraculo import Worker
 from oraculo.api.app import create_app
 from oraculo.bootstrap import Oraculo
@@ -24,7 +24,8 @@ from oraculo.bootstrap import Oraculo
 PATIENCE_MS = 15_000
 WATCH = """
 window.violations = [];
-document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective + " " + event.blockedURI));
+document.addEventListener("securitypolicyviolation",
+  (event) => window.violations.push(event.violatedDirective + " " + event.blockedURI));
 """
 
 
@@ -164,12 +165,12 @@ def workers() -> tuple[Worker, asyncio.Event]:
 async def running(browser: Browser, folder: Path, **variables: str) -> AsyncIterator[Site]:
     worker, gate = workers()
     oraculo = Oraculo(settings_for(folder, **variables), workers=[worker])
-    async with oraculo, readers(browser) as reader, serving(create_app(oraculo)) as url:
-        async with httpx2.AsyncClient(base_url=url, trust_env=False) as client:
-            site = Site(oraculo, url, client, reader)
-            site.gate = gate
-            yield site
-            gate.set()
+    app = create_app(oraculo)
+    async with oraculo, readers(browser) as reader, client_of(app) as client, serving(app) as url:
+        site = Site(oraculo, url, client, reader)
+        site.gate = gate
+        yield site
+        gate.set()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

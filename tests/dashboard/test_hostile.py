@@ -67,6 +67,16 @@ async def test_150_hostile_strings_in_every_field(browser: Browser, tmp_path: Pa
             answers.append(result_of({**order, "ticket_id": order["ticket_id"]}, dados={text: text}))
         await site.curl.answer(*answers[::2])
         await site.curl.answer(*answers[1::2])
+        late = [  # to tickets that were cancelled
+            {
+                "correlation_id": text,
+                "tipo_evento": "resultado_coleta",
+                "payload": {"fonte": "ninguem", "status": "ok", "dados": {text: text}},
+                "timestamp": "2026-11-15T12:00:00Z",
+            }
+            for text in STRINGS
+        ]
+        assert (await site.curl.answer(*late))["aceitos"] == len(STRINGS)
         # dead letters: reason, detail, headers, origin, bytes; and what operators gave as a reason
         letters = [
             DeadLetter(text, text, text, json.dumps({text: text}).encode(), text, {text: text}) for text in STRINGS

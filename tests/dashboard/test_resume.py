@@ -1,4 +1,4 @@
-"""Two browsers and a command line watch the same run; the server is killed and started again; nobody misses an event."""
+"""Two browsers and a command line watch a run; the server is killed and started again; nobody misses an event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_all_three_resume_without_a_gap(browser: Browser, tmp_path: Path) 
             assert (await client.post("/api/v1/orchestrations", json=request)).status_code == 202
             pages = [await (await reader(server.url)).open("/runs/vigiada") for _ in range(2)]
             with (tmp_path / "watch.jsonl").open("wb") as out:
-                watching = subprocess.Popen(
+                watching = subprocess.Popen(  # noqa: ASYNC220
                     [sys.executable, "-m", "oraculo", "watch", "vigiada", "--json"],
                     cwd=tmp_path,
                     env=environment(tmp_path, ORACULO_URL=server.url),

@@ -290,7 +290,7 @@ async def test_a_result_names_a_file(browser: Browser, tmp_path: Path) -> None:
             await page.locator("#documents a[download]", has_text="Download").click()
         download = await coming.value
         assert download.suggested_filename == "relatório.pdf"
-        assert Path(await download.path()).read_bytes() == b"%PDF-1.7"
+        assert Path(await download.path()).read_bytes() == b"%PDF-1.7"  # noqa: ASYNC240
         for number in range(1, 6):
             assert (await site.client.get(f"/runs/{name}/artifacts/{number}")).status_code == 404
 

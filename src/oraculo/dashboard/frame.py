@@ -130,10 +130,10 @@ def _flash(request: Request) -> tuple[str, dict[str, Any]] | None:
         return None
     try:
         key, values = strict_json.loads(base64.urlsafe_b64decode(request.cookies.get(FLASH, "")), max_bytes=2000)
-        translated = texts.translator("en")(f"flash.{key}", **values)
+        texts.LANGUAGES["en"][f"flash.{key}"].format(**values)
     except (WireError, binascii.Error, ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None
-    return (key, values) if translated else None
+    return key, values
 
 
 def _theme(request: Request) -> str:
