@@ -4,8 +4,8 @@
     python -m services.install --require   the same, and exit status 1 when anything is missing
     python -m services.install --json
 
-RabbitMQ, Redis, PostgreSQL and Java come from Debian packages (with apt-get, as root; nothing is started), NATS with
-the virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
+RabbitMQ, Redis, PostgreSQL, Java and Chromium come from Debian packages (with apt-get, as root; none is started), NATS
+with the virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ RECIPES = {
         "apt-get install openjdk-17-jre-headless; python -m services.kafka_jars",
     ),
     "postgres": Recipe(("postgresql",), "postgres", "apt-get install postgresql"),
+    "chromium": Recipe(("chromium",), "chromium", "apt-get install chromium"),
 }
 
 

@@ -14,6 +14,7 @@ CLASSES = {
     "nats": "services.nats:Nats",
     "kafka": "services.kafka:Kafka",
     "postgres": "services.postgres:Postgres",
+    "chromium": "services.chromium:Chromium",
 }
 
 STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had

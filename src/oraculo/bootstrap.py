@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -31,6 +31,7 @@ from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.core.events import OrchestrationClosed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import MissingExtraError, SettingsError, StoreError, UnknownIdError
@@ -40,7 +41,7 @@ from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.sharing import Progress, sharing
-from oraculo.ports.store import Store, SystemEvent
+from oraculo.ports.store import Recorded, Store, SystemEvent
 from oraculo.runtime import crash
 from oraculo.runtime.reception import Accepted, Reception
 from oraculo.settings import Settings, redact
@@ -352,22 +353,37 @@ class Oraculo:
         recorded = await self._store.events(state.run, after, limit)
         return [event for one in recorded for event in views.events(state.run, state.plan, one, after)][:limit]
 
+    async def recorded(self, correlation_id: str, after: int, limit: int) -> list[Recorded]:
+        """The steps that hold events numbered above `after`; some of the first may be older."""
+        return await self._store.events(await self.run_of(correlation_id), after, limit)
+
     async def stream(
         self, correlation_id: str, after: int = 0, heartbeat: float = 15.0
     ) -> AsyncIterator[dict[str, Any] | None]:
         """Every event as it is committed, until the orchestration has ended; None now and then when nothing happens."""
         state = await self.state(correlation_id)
         run, plan = state.run, state.plan
+        async with aclosing(self.follow(run, after, heartbeat)) as steps:
+            async for step in steps:
+                if step is None:
+                    yield None
+                    continue
+                for event in views.events(run, plan, step, after):
+                    after = event["seq"]
+                    yield event
+
+    async def follow(self, run: int, after: int = 0, heartbeat: float = 15.0) -> AsyncGenerator[Recorded | None]:
+        """Every step as it is committed, from the one that holds event `after` + 1 on, until the orchestration has
+        ended; None now and then when nothing happens."""
         with self.engine.feed.watch(run) as news:
             while True:
                 news.clear()
                 recorded = await self._store.events(run, after, EVENTS_AT_ONCE)
                 ended = False
                 for one in recorded:
-                    for event in views.events(run, plan, one, after):
-                        after = event["seq"]
-                        yield event
-                        ended = ended or event["evento"] == "orchestration_closed"
+                    yield one
+                    after = one.first + len(one.events) - 1
+                    ended = ended or any(isinstance(event, OrchestrationClosed) for event in one.events)
                 if len(recorded) == EVENTS_AT_ONCE:
                     continue
                 if ended or await self._finished(run, after):

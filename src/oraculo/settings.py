@@ -212,6 +212,12 @@ VARIABLES: dict[str, Variable] = {
     "webhook_allow": Variable(
         "ORACULO_WEBHOOK_ALLOW", "", _list, "host:port that webhooks may reach although private or without TLS"
     ),
+    "artefatos": Variable(
+        "ORACULO_ARTEFATOS",
+        "relatorios",
+        _text,
+        "folder whose files the dashboard hands out when a result names them; empty: none",
+    ),
     "log_level": Variable(
         "LOG_LEVEL", "INFO", lambda name, value: _one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
     ),
@@ -255,6 +261,7 @@ class Settings:
     max_open: int
     webhook_secrets: tuple[str, ...]
     webhook_allow: tuple[str, ...]
+    artefatos: str
     log_level: str
     log_format: str
     crash_at: str

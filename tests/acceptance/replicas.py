@@ -77,7 +77,8 @@ class Replicas:
 
     # -- load --------------------------------------------------------------------------------------------------------
 
-    def load(self, count: int, threads: int = 4, pace: float = 0.02) -> None:
+    def load(self, count: int = 1_000_000, threads: int = 4, pace: float = 0.02) -> None:
+        """In the background, until so many are accepted, or until `rest(now=True)`."""
         self._wanted = count
         self._threads = [threading.Thread(target=self._submit, args=(pace,)) for _ in range(threads)]
         for thread in self._threads:
@@ -109,8 +110,11 @@ class Replicas:
                 assert answer.headers["content-type"] == "application/problem+json", answer.text
             time.sleep(0.05)
 
-    def rest(self) -> None:
-        """All that was asked for is accepted."""
+    def rest(self, *, now: bool = False) -> None:
+        """All that was asked for is accepted; `now`: no more than has been asked for so far."""
+        if now:
+            with self._lock:
+                self._wanted = min(self._wanted, self._next)
         for thread in self._threads:
             thread.join(PATIENCE)
             assert not thread.is_alive()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.processes import Server
-from oraculo import AsyncClient, Client
+from oraculo import AsyncClient, Client, client_calls
 from oraculo.errors import ApiError, ServerUnreachableError, SettingsError
 
 pytestmark = pytest.mark.xdist_group("client")
@@ -150,14 +150,24 @@ def test_stream_goes_on_after_the_server_was_killed(mortal: Callable[..., Server
         assert list(client.stream("s1", after=seen[-1]["seq"])) == []
 
 
-async def test_result_and_stream_ride_out_a_restart_async(mortal: Callable[..., Server]) -> None:
+async def test_result_and_stream_ride_out_a_restart_async(
+    mortal: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_calls, "LONG_POLL", 0.2)
     one = mortal()
     async with AsyncClient(one.url) as client:
         await client.submit({"correlation_id": "s2", "coletas": [{"fonte": "ninguem"}]})
+        asked, begun = asyncio.Event(), asyncio.Event()
+
+        async def saw(response: Any) -> None:
+            if response.request.url.path.endswith("/result"):
+                asked.set()
+
+        client._http.event_hooks["response"].append(saw)
         waiting = asyncio.create_task(client.result("s2", wait=60))
-        begun = asyncio.Event()
         watching = asyncio.create_task(_all(client, "s2", begun))
-        await begun.wait()  # a server that was never reached is another story
+        await asked.wait()  # a server that was never reached is another story
+        await begun.wait()
         for end in (one.kill, one.stop):
             await asyncio.to_thread(end)
             await asyncio.to_thread(one.start)

@@ -12,11 +12,23 @@ import pytest
 
 from contracts.conftest import StoreCase
 from contracts.writing import batch, begin, finished, write
-from core.given import Story, at, coleta, execucao, plan
+from core.given import Story, at, coleta, execucao, plan, seconds
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import FanIn, Status
 from oraculo.errors import StoreError
-from oraculo.ports.store import Asked, Batch, DeadLetter, Key, Query, Recorded, Store, Summary, SystemEvent
+from oraculo.ports.store import (
+    Asked,
+    Batch,
+    Bucket,
+    DeadLetter,
+    FailingQueue,
+    Key,
+    Query,
+    Recorded,
+    Store,
+    Summary,
+    SystemEvent,
+)
 from wire.test_mensagem import IDS
 
 
@@ -196,7 +208,7 @@ class TestCatalogue:
         story = begin("resumo", plan(3, 1), when=2)
         await write(store, story.started)
         assert await store.summary("resumo") == Summary(
-            story.run, "resumo", Status.PENDENTE, None, at(2), None, 4, 4, 0, "f", 2
+            story.run, "resumo", Status.PENDENTE, None, at(2), None, 4, 4, 0, "f", 2, at(602)
         )
         later = begin("outro", plan(3, 1), when=2)
         await write(store, later.started, later.fail(0), later.ok(1), later.ok(2), later.ok(3, when=5), when=5)
@@ -342,6 +354,67 @@ class TestFind:
             new = begin(when=5000)
             await write(store, new.started)
         assert seen == [f"velha-{n:04}" for n in reversed(range(1000))]
+
+    @pytest.mark.parametrize("until", [0, 1, 17, 17.5, 39, 40])
+    async def test_until(self, store: Store, many: list[Story], until: float) -> None:
+        expected = [s.state.correlation_id for s in reversed(many) if s.state.started_at < at(until)]
+        assert await self.names(store, until=at(until)) == expected
+
+    async def test_newer_than_one(self, store: Store, many: list[Story]) -> None:
+        assert await self.names(store, after_run=many[37].run) == ["impar-39", "par-38"]
+        assert await self.names(store, after_run=many[39].run) == []
+        assert await self.names(store, after_run=many[30].run, status=[Status.PENDENTE]) == ["impar-35"]
+
+    async def test_counted_no_further_than_asked(self, store: Store, many: list[Story]) -> None:
+        async def count(**query: object) -> int:
+            return await store.count(Query(**{"limit": 1000, **query}))
+
+        assert (await count(), await count(limit=7), await count(text="par-")) == (40, 7, 20)
+        assert await count(status=[Status.PENDENTE, Status.CONCLUIDA], since=at(10)) == 30
+        assert await count(status=[Status.ERRO], destino="escavador_blog") == 0
+
+
+class TestFigures:
+    """What the overview of a dashboard asks."""
+
+    async def test_activity_in_slices_of_time(self, store: Store) -> None:
+        assert await store.activity(at(0), seconds(60)) == []
+        for n in range(5):
+            await finished(store, when=60 * n)
+        await write(store, begin(when=61).started)
+        found = await store.activity(at(60), seconds(120))
+        width = 120
+        assert all(one.at.timestamp() % width == 0 for one in found)
+        assert [one.at for one in found] == sorted(one.at for one in found)
+        assert sum(one.count for one in found if one.status is Status.CONCLUIDA) == 4
+        (waiting,) = [one for one in found if one.status is Status.PENDENTE]
+        start = at(61).timestamp()
+        assert waiting == Bucket(at(61 - start % width), Status.PENDENTE, 1)
+
+    async def test_failures_by_queue(self, store: Store) -> None:
+        assert await store.failures(at(0)) == []
+        both = plan([coleta("blog", attempts=1), coleta("blog", attempts=1), coleta("youtube")], [execucao(attempts=1)])
+        for when in (0, 100, 200):
+            story = begin(wanted=both, when=when)
+            steps = [story.started, story.fail(0), story.fail(1), story.ok(2), story.fail(3)]
+            await write(store, *steps, when=when)
+        await finished(store, when=100)
+        assert await store.failures(at(100)) == [
+            FailingQueue("escavador_blog", 4, 2),
+            FailingQueue("executador_relatorio", 2, 2),
+        ]
+        open_one = begin(wanted=both, when=300)
+        await write(store, open_one.started, open_one.fail(0), when=300)
+        assert await store.failures(at(300)) == []  # it has not ended
+
+    async def test_who_runs_out_of_time_first(self, store: Store) -> None:
+        assert await store.nearest_deadlines(10) == []
+        for name, timeout in (("longa", 500), ("curta", 50), ("media", 200)):
+            story = begin(name, plan(1, timeout=timeout), when=10)
+            await write(store, story.started, when=10)
+        await finished(store, when=0)
+        found = await store.nearest_deadlines(2)
+        assert [(one.correlation_id, one.deadline) for one in found] == [("curta", at(60)), ("media", at(210))]
 
 
 class TestEvents:

@@ -211,7 +211,7 @@ async def test_a_full_disk_refuses_keeps_everything_and_works_again_when_there_i
 
         await nothing_half_written()
         with pytest.raises(StoreUnavailableError):
-            await store.append(batch(*steps))
+            await store.append(batch(*steps, dead=dead, counts={("q", "applied"): 1}))
         await nothing_half_written()
         ballast.unlink()
         await store.append(batch(*steps, dead=dead, counts={("q", "applied"): 1}))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Delivery, Outgoing
+from oraculo.ports.broker import Delivery, Outgoing
 from oraculo.runtime import probes as module
 from oraculo.runtime.intake import Intake, result_work
 from oraculo.runtime.probes import QUEUE, SILENT_AFTER, Prober
@@ -107,7 +107,9 @@ async def test_it_measures_what_waits_and_what_is_promised(clock: ManualClock) -
     await prober._look_around("um")
     found = prober.found["um"]
     assert found.durability == "best-effort"
-    assert found.backlogs == {"escavador_x": Backlog(1), "escavador_y": Backlog(0)}
+    assert {name: one.waiting for name, one in found.backlogs.items()} == {"escavador_x": 1, "escavador_y": 0}
+    oldest = found.backlogs["escavador_x"].oldest_s
+    assert oldest is not None and oldest >= 0
 
 
 class TestSilence:

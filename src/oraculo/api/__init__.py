@@ -1,1 +1,1 @@
-"""HTTP: the routes of contracts §4, problem documents for every refusal, and a page to begin with."""
+"""HTTP: the routes of contracts §4 and problem documents for every refusal."""

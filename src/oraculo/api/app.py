@@ -18,7 +18,6 @@ from oraculo.api import (
     journal,
     openapi,
     orchestrations,
-    pages,
     problems,
     replicas,
     task_types,
@@ -32,6 +31,8 @@ from oraculo.api.paths import CanonicalPath
 from oraculo.api.serving import answered
 from oraculo.api.waiting import Waits
 from oraculo.bootstrap import Oraculo
+from oraculo.dashboard import frame
+from oraculo.dashboard import routes as dashboard
 
 ROUTERS = [  # an id is one segment, so no route shadows another; the busiest are asked first
     orchestrations.router,
@@ -43,7 +44,7 @@ ROUTERS = [  # an id is one segment, so no route shadows another; the busiest ar
     brokers.router,
     replicas.router,
     health.router,
-    pages.router,
+    *dashboard.ROUTERS,
 ]
 BODY_SECONDS = 30.0
 
@@ -102,6 +103,9 @@ async def _openapi(request: Request) -> Response:
 async def _refuse(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code == 405:
         error.headers = {"Allow": ", ".join(sorted(_methods(request.scope["path"])))}
+    if frame.wants_page(request):
+        request.state.error = error
+        return frame.problem_page(request, problems.problem_of(error))
     return await problems.handle(request, error)
 
 

@@ -35,6 +35,13 @@ class CancelRequest(BaseModel):
     motivo: Annotated[str, Field(max_length=1000)] = ""
 
 
+class RequeueRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"corpo": '{"correlation_id": "abc123"}'}]}
+    )
+    corpo: str | None = Field(None, description="the message to take in instead of the original bytes")
+
+
 class Envelope(BaseModel):
     """The message of contracts §1; unknown fields are kept and ignored."""
 
@@ -47,4 +54,4 @@ class Envelope(BaseModel):
     tentativa: Annotated[int, Field(ge=1, le=2**31)] | None = None
 
 
-ALL: list[type[BaseModel]] = [LeaseRequest, ExtendRequest, ReleaseRequest, CancelRequest, Envelope]
+ALL: list[type[BaseModel]] = [LeaseRequest, ExtendRequest, ReleaseRequest, CancelRequest, RequeueRequest, Envelope]

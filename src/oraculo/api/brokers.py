@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from oraculo.api import documents, paths, problems
 from oraculo.api.openapi import answer
 from oraculo.api.serving import Running, answered, store_of
+from oraculo.bootstrap import Oraculo
 from oraculo.engines.local import LocalEngine
 from oraculo.ports.store import SystemEvent
 
@@ -59,13 +60,16 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
     responses={200: answer(documents.Brokers, "The brokers")},
 )
 async def brokers(oraculo: Running) -> Response:
+    return answered(await told(oraculo))
+
+
+async def told(oraculo: Oraculo) -> dict[str, Any]:
     events = await store_of(oraculo).system_events(EVENTS, "broker_switched")
-    document = {
+    return {
         "brokers": members(oraculo.engine),
         "route_epoch": getattr(oraculo.engine.broker, "epoch", 0),
-        "eventos": [_shown(one) for one in events],
+        "eventos": [shown(one) for one in events],
     }
-    return answered(document)
 
 
 class EventsQuery(BaseModel):
@@ -82,8 +86,8 @@ class EventsQuery(BaseModel):
     responses={200: answer(documents.SystemEvents, "Events"), **problems.documented(422)},
 )
 async def system_events(oraculo: Running, query: Annotated[EventsQuery, Query()]) -> Response:
-    return answered({"eventos": [_shown(one) for one in await store_of(oraculo).system_events(query.limit)]})
+    return answered({"eventos": [shown(one) for one in await store_of(oraculo).system_events(query.limit)]})
 
 
-def _shown(event: SystemEvent) -> dict[str, Any]:
+def shown(event: SystemEvent) -> dict[str, Any]:
     return {"id": event.id, "em": event.at, "evento": event.kind, **event.body}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import structlog
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from oraculo.api import documents, paging, paths, problems
+from oraculo.api import bodies, body, documents, paging, paths, problems
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, answered, store_of
@@ -52,7 +53,7 @@ class DiscardManyQuery(Filter):
     razao: str = Field("", max_length=1000, description="why, for the record; `motivo` chooses")
 
 
-async def _letter(oraculo: Oraculo, id: str) -> DeadLetter:
+async def letter_of(oraculo: Oraculo, id: str) -> DeadLetter:
     if id.isascii() and id.isdigit() and len(id) <= 18:
         found = await store_of(oraculo).dead_letter(int(id))
         if found is not None:
@@ -60,13 +61,13 @@ async def _letter(oraculo: Oraculo, id: str) -> DeadLetter:
     raise UnknownIdError("dead letter", id)
 
 
-async def _pages(oraculo: Oraculo, chosen: Filter) -> AsyncIterator[list[DeadLetter]]:
+async def chosen(oraculo: Oraculo, wanted: Filter) -> AsyncIterator[list[DeadLetter]]:
     """Everything that the filter names and that is there now; what arrives meanwhile is for the next time."""
-    if chosen.fila is None and chosen.motivo is None:
+    if wanted.fila is None and wanted.motivo is None:
         raise ProblemError("filter_required", "give fila, motivo or both")
     before: int | None = None
     while letters := await store_of(oraculo).dead_letters(
-        before=before, limit=AT_ONCE, queue=chosen.fila, reason=chosen.motivo
+        before=before, limit=AT_ONCE, queue=wanted.fila, reason=wanted.motivo
     ):
         before = letters[-1].id
         yield letters
@@ -104,13 +105,17 @@ async def find(request: Request, oraculo: Running, query: Annotated[ListQuery, Q
     responses={200: answer(documents.BulkRequeued, "What became of them"), **problems.documented(422)},
 )
 async def requeue_many(oraculo: Running, query: Annotated[Filter, Query()]) -> Response:
+    return answered(await take_in_many(oraculo, query))
+
+
+async def take_in_many(oraculo: Oraculo, wanted: Filter) -> dict[str, Any]:
     fates: Counter[str] = Counter()
     gone = 0
-    async for letters in _pages(oraculo, query):
-        outcomes = await _again(oraculo, letters)
+    async for letters in chosen(oraculo, wanted):
+        outcomes = await take_in(oraculo, letters)
         fates.update(outcome["situacao"] for outcome in outcomes)
         gone += sum(outcome["removida"] for outcome in outcomes)
-    return answered({"reenviadas": gone, "mantidas": fates.total() - gone, "situacoes": dict(fates)})
+    return {"reenviadas": gone, "mantidas": fates.total() - gone, "situacoes": dict(fates)}
 
 
 @router.delete(
@@ -121,12 +126,16 @@ async def requeue_many(oraculo: Running, query: Annotated[Filter, Query()]) -> R
     responses={200: answer(documents.Discarded, "How many"), **problems.documented(422)},
 )
 async def discard_many(oraculo: Running, query: Annotated[DiscardManyQuery, Query()]) -> Response:
+    return answered({"descartadas": await throw_away_many(oraculo, query)})
+
+
+async def throw_away_many(oraculo: Oraculo, wanted: DiscardManyQuery) -> int:
     gone = 0
-    async for letters in _pages(oraculo, query):
+    async for letters in chosen(oraculo, wanted):
         gone += await store_of(oraculo).remove_dead_letters([letter.id for letter in letters], DISCARDED)
     if gone:
-        await _record(oraculo, gone, query.fila, query.motivo, query.razao)
-    return answered({"descartadas": gone})
+        await record_discarded(oraculo, gone, wanted.fila, wanted.motivo, wanted.razao)
+    return gone
 
 
 @router.get(
@@ -137,18 +146,27 @@ async def discard_many(oraculo: Running, query: Annotated[DiscardManyQuery, Quer
     responses={200: answer(documents.DeadLetter, "The dead letter"), **problems.documented(404, 422)},
 )
 async def show(oraculo: Running, id: Id) -> Response:
-    return answered(views.dead_letter(await _letter(oraculo, id), body=True))
+    return answered(views.dead_letter(await letter_of(oraculo, id), body=True))
 
 
 @router.post(
     "/{id:segment}/requeue",
     summary="Take one in again",
-    description="The original bytes, through the door they came by. It stays a dead letter when it is refused again.",
+    description="The original bytes, or `corpo` in their place, through the door they came by. It stays a dead letter, "
+    "with its original bytes, when it is refused again.",
     response_class=Response,
-    responses={200: answer(documents.Requeued, "What became of it"), **problems.documented(404, 422)},
+    responses={
+        200: answer(documents.Requeued, "What became of it"),
+        **problems.documented(404, 408, 413, 415, 422),
+    },
+    openapi_extra=body.documented(bodies.RequeueRequest, required=False),
 )
-async def requeue(oraculo: Running, id: Id) -> Response:
-    return answered((await _again(oraculo, [await _letter(oraculo, id)]))[0])
+async def requeue(request: Request, oraculo: Running, id: Id) -> Response:
+    asked = await body.optional(request, bodies.RequeueRequest)
+    letter = await letter_of(oraculo, id)
+    if asked.corpo is not None:
+        letter = replace(letter, body=asked.corpo.encode())
+    return answered((await take_in(oraculo, [letter]))[0])
 
 
 @router.delete(
@@ -160,14 +178,17 @@ async def requeue(oraculo: Running, id: Id) -> Response:
     responses={204: {"description": "Discarded"}, **problems.documented(404, 422)},
 )
 async def discard(oraculo: Running, id: Id, query: Annotated[DiscardQuery, Query()]) -> Response:
-    letter = await _letter(oraculo, id)
-    if not await store_of(oraculo).remove_dead_letters([letter.id], DISCARDED):
-        raise UnknownIdError("dead letter", id)
-    await _record(oraculo, 1, letter.queue, letter.reason, query.motivo, letter.correlation_id)
+    await throw_away(oraculo, await letter_of(oraculo, id), query.motivo)
     return Response(status_code=204)
 
 
-async def _record(
+async def throw_away(oraculo: Oraculo, letter: DeadLetter, razao: str) -> None:
+    if not await store_of(oraculo).remove_dead_letters([letter.id], DISCARDED):
+        raise UnknownIdError("dead letter", str(letter.id))
+    await record_discarded(oraculo, 1, letter.queue, letter.reason, razao, letter.correlation_id)
+
+
+async def record_discarded(
     oraculo: Oraculo, count: int, fila: str | None, motivo: str | None, razao: str, correlation_id: str | None = None
 ) -> None:
     """Discarded for good, and said so: in the log and in the database."""
@@ -176,7 +197,7 @@ async def _record(
     await store_of(oraculo).record_system_event(SystemEvent("dead_letters_discarded", oraculo.now(), body))
 
 
-async def _again(oraculo: Oraculo, letters: Sequence[DeadLetter]) -> list[dict[str, Any]]:
+async def take_in(oraculo: Oraculo, letters: Sequence[DeadLetter]) -> list[dict[str, Any]]:
     """Submit what was taken from these letters, together. Doing it twice does no harm: the second is a duplicate."""
     works: list[tuple[DeadLetter, Work]] = []
     told: dict[int, dict[str, Any]] = {}

@@ -48,7 +48,11 @@ async def health() -> Response:
     responses={200: answer(documents.Ready, "Ready"), 503: answer(documents.Ready, "Not ready")},
 )
 async def ready(request: Request) -> Response:
-    oraculo: Oraculo = request.app.state.oraculo
+    found = await state_of_health(request.app.state.oraculo)
+    return answered(found, 503 if found["status"] == "unavailable" else 200)
+
+
+async def state_of_health(oraculo: Oraculo) -> dict[str, Any]:
     engine: LocalEngine | None = getattr(oraculo, "engine", None)
     checks: dict[str, dict[str, Any]] = {"engine": {"ok": engine is not None and engine.ready}}
     if engine is not None:
@@ -61,7 +65,7 @@ async def ready(request: Request) -> Response:
     usable = checks["engine"]["ok"] and checks.get("store", {}).get("ok", False)
     fine = usable and checks["broker"]["ok"]
     status = "ok" if fine else "degraded" if usable else "unavailable"
-    return answered({"status": status, "checks": checks}, 200 if usable else 503)
+    return {"status": status, "checks": checks}
 
 
 async def _broker(engine: LocalEngine) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -12,9 +13,11 @@ from oraculo.api import bodies, body, documents, paging, paths, problems
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError, invalid
 from oraculo.api.serving import Running, answered, raw, store_of
+from oraculo.bootstrap import Oraculo
 from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import DuplicateCorrelationError, WireError
 from oraculo.ports.store import Query as StoreQuery
+from oraculo.ports.store import Summary
 from oraculo.wire import mensagem, names, requests, views
 from oraculo.wire.requests import Requisicao
 
@@ -111,6 +114,10 @@ class ListQuery(BaseModel):
     since: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})] | None = Field(
         None, description="began at or after; ISO 8601 with a zone"
     )
+    until: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})] | None = Field(
+        None, description="began before; ISO 8601 with a zone"
+    )
+    texto: Annotated[str, Field(max_length=128)] | None = Field(None, description="how the correlation_id begins")
     limit: int = Field(50, ge=1, le=500)
     cursor: str | None = Field(None, description="`next` of the page before")
 
@@ -128,15 +135,27 @@ class ListQuery(BaseModel):
             return names.queue_of(Kind.EXECUCAO, self.executador)
         return None if self.fonte is None else names.queue_of(Kind.COLETA, self.fonte)
 
-    def instant(self) -> datetime | None:
-        if self.since is None:
-            return None
-        text = self.since.replace(" ", "+")  # a plus that was not percent-encoded
-        try:
-            mensagem.check_timestamp("query.since", text)
-            return min(max(datetime.fromisoformat(text).astimezone(UTC), _EARLIEST), _LATEST)
-        except (WireError, OverflowError):
-            raise invalid("query.since", "allowed: ISO 8601 with a zone, like 2025-10-14T12:00:00Z") from None
+    def wanted(self) -> StoreQuery:
+        """As the store takes it, without a cursor."""
+        return StoreQuery(
+            status=self.statuses(),
+            destino=self.destino(),
+            since=_instant("query.since", self.since),
+            until=_instant("query.until", self.until),
+            text=self.texto,
+            limit=self.limit,
+        )
+
+
+def _instant(name: str, given: str | None) -> datetime | None:
+    if given is None:
+        return None
+    text = given.replace(" ", "+")  # a plus that was not percent-encoded
+    try:
+        mensagem.check_timestamp(name, text)
+        return min(max(datetime.fromisoformat(text).astimezone(UTC), _EARLIEST), _LATEST)
+    except (WireError, OverflowError):
+        raise invalid(name, "allowed: ISO 8601 with a zone, like 2025-10-14T12:00:00Z") from None
 
 
 @router.get(
@@ -150,17 +169,16 @@ class ListQuery(BaseModel):
     },
 )
 async def find(request: Request, oraculo: Running, query: Annotated[ListQuery, Query()]) -> Response:
-    wanted = StoreQuery(
-        status=query.statuses(),
-        destino=query.destino(),
-        since=query.instant(),
-        before_run=paging.decode("o", query.cursor),
-        limit=query.limit + 1,
-    )
+    shown, following = await page_of(oraculo, query)
+    return paging.page(request, {"orchestrations": [views.summary(one) for one in shown]}, following)
+
+
+async def page_of(oraculo: Oraculo, query: ListQuery) -> tuple[list[Summary], str | None]:
+    """A page of the list and the cursor of the next one."""
+    wanted = replace(query.wanted(), before_run=paging.decode("o", query.cursor), limit=query.limit + 1)
     found = await store_of(oraculo).find(wanted)
     shown = found[: query.limit]
-    following = paging.encode("o", shown[-1].run) if len(found) > query.limit else None
-    return paging.page(request, {"orchestrations": [views.summary(one) for one in shown]}, following)
+    return shown, paging.encode("o", shown[-1].run) if len(found) > query.limit else None
 
 
 @router.get(

@@ -51,6 +51,7 @@ KINDS: dict[str, Kind] = {
     "invalid_last_event_id": Kind(400, "The Last-Event-ID is not a number of an event"),
     "unauthorized": Kind(401, "An API key is needed"),
     "cross_site": Kind(403, "Another site may not do this"),
+    "stale_page": Kind(403, "The page does not belong to this session"),
     "not_found": Kind(404, "There is no such route"),
     "unknown_id": Kind(404, "There is no such thing"),
     "method_not_allowed": Kind(405, "The route does not take this method"),

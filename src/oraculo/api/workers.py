@@ -220,6 +220,10 @@ async def release(request: Request, oraculo: Running, lease_id: LeaseId) -> Resp
     responses={200: answer(documents.Workers, "Workers and queues")},
 )
 async def workers(oraculo: Running) -> Response:
+    return answered(who_works(oraculo))
+
+
+def who_works(oraculo: Oraculo) -> dict[str, Any]:
     gateway = oraculo.engine.gateway
     held = gateway.load()
     over_http = [
@@ -246,14 +250,19 @@ async def workers(oraculo: Running) -> Response:
         }
         for worker in oraculo.workers
     ]
-    return answered({"workers": [*inside, *over_http], "filas": _queues(oraculo)})
+    return {"workers": [*inside, *over_http], "filas": _queues(oraculo)}
+
+
+def _seconds(age: float | None) -> float | None:
+    return None if age is None else round(age, 3)
 
 
 def _queues(oraculo: Oraculo) -> list[dict[str, Any]]:
     """As they are now inside the process; as the last look found them on servers, all brokers together."""
     depths: dict[str, tuple[int, int]] = getattr(oraculo.broker, "depths", dict)()
+    ages: dict[str, float] = getattr(oraculo.broker, "ages", dict)()
     filas: dict[str, dict[str, Any]] = {
-        name: {"fila": name, "aguardando": waiting, "em_andamento": taken, "mais_antiga_s": None}
+        name: {"fila": name, "aguardando": waiting, "em_andamento": taken, "mais_antiga_s": _seconds(ages.get(name))}
         for name, (waiting, taken) in depths.items()
     }
     prober = oraculo.engine.prober

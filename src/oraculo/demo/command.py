@@ -165,6 +165,7 @@ def server(folder: Path, base: str, port: int) -> Iterator[str]:
         "ORACULO_YOUTUBE_BASE": base,
         "ORACULO_BLOG_BASE": base,
         "ORACULO_RELATORIOS": str(folder / "relatorios"),
+        "ORACULO_ARTEFATOS": str(folder / "relatorios"),
     }
     environment.pop("ORACULO_CRASH_AT", None)
     command = [sys.executable, "-m", "oraculo", "up", "--port", str(port), "--json"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from oraculo.core.events import Event
@@ -121,6 +121,25 @@ class Summary:
     failed: int
     fingerprint: str
     version: int
+    deadline: datetime | None = None  # None: written before it was kept
+
+
+@dataclass(slots=True)
+class Bucket:
+    """How many orchestrations that began in one slice of time have this status now."""
+
+    at: datetime  # where the slice begins
+    status: Status
+    count: int
+
+
+@dataclass(slots=True)
+class FailingQueue:
+    """A queue whose tickets failed or timed out, in orchestrations that have ended."""
+
+    destino: str
+    tickets: int
+    runs: int
 
 
 @dataclass(slots=True)
@@ -128,8 +147,10 @@ class Query:
     status: Sequence[Status] = ()
     destino: str | None = None  # queue
     since: datetime | None = None
+    until: datetime | None = None  # began before
     text: str | None = None  # the beginning of a correlation_id
     before_run: int | None = None  # cursor
+    after_run: int | None = None  # only newer ones
     limit: int = 50
 
 
@@ -165,6 +186,22 @@ class Store(Protocol):
     async def summary(self, correlation_id: str) -> Summary | None: ...
 
     async def find(self, query: Query) -> list[Summary]: ...
+
+    async def count(self, query: Query) -> int:
+        """How many `find` would give, counted up to `query.limit` and no further."""
+        ...
+
+    async def activity(self, since: datetime, step: timedelta) -> list[Bucket]:
+        """Orchestrations that began since, in slices of `step` that begin at whole multiples of it; oldest first."""
+        ...
+
+    async def failures(self, since: datetime) -> list[FailingQueue]:
+        """Of orchestrations that began since and have ended: tickets that failed, by queue, most first."""
+        ...
+
+    async def nearest_deadlines(self, limit: int) -> list[Summary]:
+        """Orchestrations that have not ended, the one with the least time left first."""
+        ...
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
         """Steps that hold events numbered above `after`, oldest first."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.errors import BrokerUnavailableError, StoreUnavailableError
 from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
 from oraculo.ports.notifier import Notice, Outcome, Receipt
+from oraculo.ports.store import Asked, Found
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.scene import Scene
 from oraculo.simulation.watch import Watch
@@ -109,6 +110,12 @@ class StoreDoor:
         self._life = life
         self._store = store
         self._watch = watch
+
+    async def begin(self, asked: Asked) -> Found:
+        """The disk is not touched when nothing is asked that is not known."""
+        if asked.names or asked.keys or 0 in asked.known.values():
+            return cast("Found", await self.__getattr__("begin")(asked))
+        return await self._store.begin(asked)
 
     async def abandon(self) -> None:
         await self._store.abandon()

@@ -273,7 +273,7 @@ MUTANTS = [
     Mutant("recovery forgets what is owed", recovery_forgets_owed, _UNMASKED, 100),
     Mutant("recovery forgets the timers", recovery_forgets_timers, _BOTH, 150),
     Mutant("no resend on a volatile broker", no_resend_on_volatile_broker, _UNMASKED, 100),
-    Mutant("no recovery after a store failure", no_recovery_after_store_failure, _BOTH, 200),
+    Mutant("no recovery after a store failure", no_recovery_after_store_failure, _BOTH, 600),
     Mutant("own work is lost with the store", own_work_lost_with_the_store, _BOTH, 200),
     Mutant("a notice gives up when the store is away", notice_gives_up_when_store_is_away, _BOTH, 900),
     Mutant("stale cache after a failed commit", stale_cache_after_failed_commit, _BOTH, 100),

@@ -167,3 +167,29 @@ def fingerprint(request: Requisicao) -> str:
     """The same for the same request, whatever the order of its keys; the correlation_id does not count."""
     value = request.model_dump(mode="json", exclude={"correlation_id"}, exclude_none=True)
     return blake2b(strict_json.canonical(value), digest_size=16).hexdigest()
+
+
+def request_of(plan: Plan) -> dict[str, Any]:
+    """The request that makes this plan again. PlanError when no collect → execute request does."""
+    rule = plan.gates[0]
+    if any(gate.mode is FanIn.TODAS_OK for gate in plan.gates):
+        raise PlanError("it was made from a graph of tasks; there is no request of coletas and execucoes for it")
+    request: dict[str, Any] = {
+        "coletas": [_item("fonte", task) for task in plan.tasks if task.kind is Kind.COLETA],
+        "execucoes": [_item("executador", task) for task in plan.tasks if task.kind is Kind.EXECUCAO],
+        "timeout_s": plan.timeout.total_seconds(),
+        "fan_in": {"modo": rule.mode.value},
+    }
+    if rule.mode is FanIn.QUORUM:
+        request["fan_in"]["minimo"] = rule.needed
+    notify = {name: value for name, value in (("webhook", plan.notify.webhook), ("fila", plan.notify.queue)) if value}
+    return {**request, "notificar": notify} if notify else request
+
+
+def _item(key: str, task: Task) -> dict[str, Any]:
+    return {
+        key: task.name,
+        "parametros": strict_json.loads_trusted(task.parametros),
+        "timeout_s": task.timeout.total_seconds(),
+        "max_tentativas": task.max_attempts,
+    }

@@ -20,6 +20,7 @@ CAPACITY = 256 * 1024 * 1024
 @dataclass(slots=True)
 class _Queue:
     ready: deque[Delivery] = field(default_factory=deque)
+    since: deque[float] = field(default_factory=deque)  # when each of them came, by the clock of the loop
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     unsettled: dict[int, Delivery] = field(default_factory=dict)
 
@@ -42,11 +43,14 @@ class MemoryBroker:
                 f"the in-process broker holds {self._bytes} bytes of {self._capacity}; workers must take some first"
             )
         self._bytes += size
+        now = asyncio.get_running_loop().time()
         woken: dict[str, None] = {}  # in order: a simulation must wake the same way every time
         for message in messages:
             self._tag += 1
             delivery = Delivery(message.queue, message.body, self._tag, False, message.headers or {})
-            self._queue(message.queue).ready.append(delivery)
+            queue = self._queue(message.queue)
+            queue.ready.append(delivery)
+            queue.since.append(now)
             woken[message.queue] = None
         for name in woken:
             _wake(self._queues[name])
@@ -59,6 +63,7 @@ class MemoryBroker:
         taken: list[Delivery] = []
         while ready and len(taken) < limit:
             delivery = ready.popleft()
+            source.since.popleft()
             unsettled[delivery.tag] = delivery
             taken.append(delivery)
         if ready:
@@ -89,7 +94,12 @@ class MemoryBroker:
 
     async def backlog(self, queue: str) -> Backlog:
         found = self._queues.get(queue)
-        return Backlog(0 if found is None else len(found.ready))
+        return Backlog(0) if found is None else Backlog(len(found.ready), self.ages().get(queue))
+
+    def ages(self) -> dict[str, float]:
+        """Queue → how many seconds its oldest message waits, where any does."""
+        now = asyncio.get_running_loop().time()
+        return {name: now - queue.since[0] for name, queue in self._queues.items() if queue.since}
 
     def depths(self) -> dict[str, tuple[int, int]]:
         """Queue → (waiting, taken and not settled)."""
@@ -138,6 +148,7 @@ class MemoryBroker:
         again = Delivery(delivery.queue, delivery.body, self._tag, True, delivery.headers)
         queue = self._queue(delivery.queue)
         queue.ready.append(again)
+        queue.since.append(asyncio.get_running_loop().time())
         _wake(queue)
 
     def _later(self, delivery: Delivery, delay: float) -> None:

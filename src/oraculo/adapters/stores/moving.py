@@ -23,8 +23,8 @@ Row = Sequence[Any]
 CHUNK = 1000
 TABLES = {
     "runs": "run, correlation_id, fingerprint, tipo, status, version, created_at, closed_at, wake_at, owes, total,"
-    " open, failed",
-    "run_destinos": "destino, run",
+    " open, failed, deadline",
+    "run_destinos": "destino, run, failed",
     "journal": "position, run, first, at, format, events",
     "results": "run, body",
     "idempotency_keys": "key, fingerprint, run, at",
@@ -172,6 +172,7 @@ class PostgresSide:
 
     def finish(self) -> None:
         self._connection.execute("DELETE FROM members")
+        self._connection.execute("UPDATE runs SET owed_at = oraculo_now() WHERE owes > 0")
         if self._column("SELECT 1 FROM runs WHERE owes > 0 LIMIT 1"):
             self._connection.execute(
                 "INSERT INTO members (slot, epoch, name, joined_at, lease_until)"

@@ -14,17 +14,30 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import apsw
 
+from oraculo.adapters.stores import sqlite_find as finding
 from oraculo.adapters.stores import sqlite_read as read
 from oraculo.adapters.stores import sqlite_write as write
 from oraculo.adapters.stores.sqlite_schema import migrate
 from oraculo.errors import StoreUnavailableError
-from oraculo.ports.store import Asked, Batch, DeadLetter, Found, Live, Query, Recorded, Summary, SystemEvent
+from oraculo.ports.store import (
+    Asked,
+    Batch,
+    Bucket,
+    DeadLetter,
+    FailingQueue,
+    Found,
+    Live,
+    Query,
+    Recorded,
+    Summary,
+    SystemEvent,
+)
 
 T = TypeVar("T")
 
@@ -196,10 +209,22 @@ class SqliteStore:
         return await self._read(read.last_instant)
 
     async def summary(self, correlation_id: str) -> Summary | None:
-        return await self._read(lambda c: read.summary(c, correlation_id))
+        return await self._read(lambda c: finding.summary(c, correlation_id))
 
     async def find(self, query: Query) -> list[Summary]:
-        return await self._read(lambda c: read.find(c, query))
+        return await self._read(lambda c: finding.find(c, query))
+
+    async def count(self, query: Query) -> int:
+        return await self._read(lambda c: finding.count(c, query))
+
+    async def activity(self, since: datetime, step: timedelta) -> list[Bucket]:
+        return await self._read(lambda c: finding.activity(c, since, step))
+
+    async def failures(self, since: datetime) -> list[FailingQueue]:
+        return await self._read(lambda c: finding.failures(c, since))
+
+    async def nearest_deadlines(self, limit: int) -> list[Summary]:
+        return await self._read(lambda c: finding.nearest_deadlines(c, limit))
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
         return await self._read(lambda c: read.events(c, run, after, limit))

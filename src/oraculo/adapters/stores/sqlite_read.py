@@ -9,17 +9,11 @@ from typing import Any
 import apsw
 import orjson
 
-from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
-from oraculo.core.vocabulary import Status
-from oraculo.ports.store import Asked, DeadLetter, Found, Key, Live, Query, Recorded, Summary, SystemEvent
+from oraculo.adapters.stores.instants import from_micros, from_micros_or_none
+from oraculo.ports.store import Asked, DeadLetter, Found, Key, Live, Recorded, SystemEvent
 from oraculo.wire import records
 
-_SUMMARY = """
-SELECT runs.run, correlation_id, status, tipo, created_at, closed_at, total, open, failed, fingerprint, version
-FROM runs"""
 _STEP = "SELECT run, first, at, format, events, position FROM journal"
-# A run gets its number, which holds the time, a little before it is recorded as created.
-_NUMBERED_BEFORE = 600_000_000  # microseconds
 _DEAD = "SELECT id, queue, reason, detail, correlation_id, headers, body, at FROM dead_letters"
 
 
@@ -62,46 +56,6 @@ def live(connection: apsw.Connection) -> list[Live]:
 def last_instant(connection: apsw.Connection) -> datetime | None:
     row = fetch(connection, "SELECT at FROM journal ORDER BY position DESC LIMIT 1")
     return from_micros(row[0][0]) if row else None
-
-
-def _summary(row: tuple[Any, ...]) -> Summary:
-    run, name, status, tipo, created, closed, total, open, failed, fingerprint, version = row
-    return Summary(
-        run, name, Status(status), tipo, from_micros(created), from_micros_or_none(closed), total, open, failed,
-        fingerprint, version,
-    )  # fmt: skip
-
-
-def summary(connection: apsw.Connection, correlation_id: str) -> Summary | None:
-    rows = fetch(connection, f"{_SUMMARY} WHERE correlation_id = ?", (correlation_id,))
-    return _summary(rows[0]) if rows else None
-
-
-def find(connection: apsw.Connection, query: Query) -> list[Summary]:
-    source = _SUMMARY
-    where: list[str] = []
-    values: list[object] = []
-    if query.destino is not None:
-        source += " JOIN run_destinos AS d ON d.run = runs.run"
-        where.append("d.destino = ?")
-        values.append(query.destino)
-    order = "d.run" if query.destino is not None else "runs.run"
-    if query.before_run is not None:
-        where.append(f"{order} < ?")
-        values.append(query.before_run)
-    if query.since is not None:
-        where.append(f"{order} >= ?")
-        values.append(min(max(0, to_micros(query.since) - _NUMBERED_BEFORE) // 1000 << 20, 2**63 - 1))
-        where.append("created_at >= ?")
-        values.append(to_micros(query.since))
-    if query.status:
-        where.append(f"status IN ({', '.join('?' * len(query.status))})")
-        values += [status.value for status in query.status]
-    if query.text:
-        where.append("correlation_id >= ? AND correlation_id < ?")
-        values += [query.text, query.text + "\U0010ffff"]
-    sql = source + (" WHERE " + " AND ".join(where) if where else "") + f" ORDER BY {order} DESC LIMIT ?"
-    return [_summary(row) for row in fetch(connection, sql, (*values, query.limit))]
 
 
 def events(connection: apsw.Connection, run: int, after: int, limit: int) -> list[Recorded]:

@@ -6,6 +6,7 @@ writer thread and touches nothing but the picture.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -25,10 +26,13 @@ INSERT INTO journal (run, first, at, events)
 SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
 _NEW_RUNS = """
 INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed,
-                  correlation_id, fingerprint, tipo, created_at, total)
+                  correlation_id, fingerprint, tipo, created_at, total, deadline)
 SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
-       value->>9, value->>10, value->>11, value->>12, value->>13 FROM json_each(?)"""
+       value->>9, value->>10, value->>11, value->>12, value->>13, value->>14 FROM json_each(?)"""
 _DESTINOS = "INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?)"
+_FAILURES = """
+UPDATE run_destinos SET failed = j.value->>2
+FROM json_each(?) AS j WHERE destino = j.value->>0 AND run_destinos.run = j.value->>1"""
 # The version that the step was decided on is part of the condition: whoever lost a race changes nothing.
 _RUNS = """
 UPDATE runs SET status = j.value->>1, version = j.value->>2, closed_at = j.value->>3, wake_at = j.value->>4,
@@ -62,6 +66,7 @@ def statements(batch: Batch) -> Statements:
     new: list[list[object]] = []
     changed: list[list[object]] = []
     destinos: list[list[object]] = []
+    failures: list[list[object]] = []
     latest: dict[int, tuple[Orchestration, int]] = {}
     born: set[int] = set()
     for step in batch.steps:
@@ -76,14 +81,18 @@ def statements(batch: Batch) -> Statements:
         if run in born:
             plan = state.plan
             row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at), len(plan.tasks)]
+            row.append(to_micros(state.deadline))
             new.append(row)
             destinos.extend([queue, run] for queue in {task.queue for task in plan.tasks})
         else:
             changed.append(row)
+        if row[7]:
+            failures.extend([queue, run, count] for queue, count in _failures(state).items())
     at = to_micros(batch.at)
     tables: list[tuple[str, list[list[object]], bool]] = [
         (_NEW_RUNS, new, True),
         (_DESTINOS, destinos, False),
+        (_FAILURES, failures, False),
         (_RUNS, changed, True),
         (_KEYS, [[key.key, key.fingerprint, key.run, at] for key in batch.keys], True),
         (_COUNTS, [[queue, verdict, count] for (queue, verdict), count in batch.counts.items()], False),
@@ -117,6 +126,12 @@ def _run_row(state: Orchestration, expected: int) -> list[object]:
         failed,
         expected,
     ]
+
+
+def _failures(state: Orchestration) -> Counter[str]:
+    """Queue → tickets that failed."""
+    pairs = zip(state.plan.tasks, state.tickets, strict=True)
+    return Counter(task.queue for task, ticket in pairs if ticket.status in _FAILED)
 
 
 def apply(connection: apsw.Connection, what: Statements) -> None:

@@ -15,6 +15,7 @@ CREATE TABLE runs (
   open           integer NOT NULL,
   failed         integer NOT NULL,
   hands          smallint[] NOT NULL, -- slots of the members that may be sending what it owes
+  deadline       bigint,
   owed_at        bigint -- since when it owes something without a break
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX runs_by_status ON runs (status, run);
@@ -25,8 +26,10 @@ CREATE INDEX runs_live ON runs (wake_at) WHERE closed_at IS NULL OR owes > 0 OR 
 CREATE TABLE run_destinos (
   destino text COLLATE "C" NOT NULL,
   run     bigint NOT NULL,
+  failed  integer NOT NULL DEFAULT 0, -- tickets that failed or timed out, at the end
   PRIMARY KEY (destino, run)
 );
+CREATE INDEX run_failures ON run_destinos (run, destino, failed) WHERE failed > 0;
 CREATE INDEX run_destinos_by_run ON run_destinos (run);
 
 CREATE TABLE journal (

@@ -8,19 +8,13 @@ from typing import Any
 
 import orjson
 
-from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
+from oraculo.adapters.stores.instants import from_micros, from_micros_or_none
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
 from oraculo.adapters.stores.postgres.connections import Connection
-from oraculo.core.vocabulary import Status
-from oraculo.ports.store import DeadLetter, Live, Query, Recorded, Summary, SystemEvent
+from oraculo.ports.store import DeadLetter, Live, Recorded, SystemEvent
 from oraculo.wire import records
 
-_SUMMARY = """
-SELECT runs.run, correlation_id, status, tipo, created_at, closed_at, total, open, failed, fingerprint, version
-FROM runs"""
 _STEP = "SELECT run, first, at, format, events, position FROM journal"
-# A run gets its number, which holds the time, a little before it is recorded as created.
-_NUMBERED_BEFORE = 600_000_000  # microseconds
 _DEAD = "SELECT id, queue, reason, detail, correlation_id, headers, body, at FROM dead_letters"
 
 
@@ -58,58 +52,6 @@ async def live(connection: Connection) -> list[Live]:
 async def last_instant(connection: Connection) -> datetime | None:
     rows = await fetch(connection, "SELECT at FROM journal ORDER BY position DESC LIMIT 1")
     return from_micros(rows[0][0]) if rows else None
-
-
-def _summary(row: tuple[Any, ...]) -> Summary:
-    run, name, status, tipo, created, closed, total, open, failed, fingerprint, version = row
-    return Summary(
-        run, name, Status(status), tipo, from_micros(created), from_micros_or_none(closed), total, open, failed,
-        fingerprint, version,
-    )  # fmt: skip
-
-
-async def summary(connection: Connection, correlation_id: str) -> Summary | None:
-    if not storable(correlation_id):
-        return None
-    rows = await fetch(connection, f"{_SUMMARY} WHERE correlation_id = %s", (correlation_id,))
-    return _summary(rows[0]) if rows else None
-
-
-async def find(connection: Connection, query: Query) -> list[Summary]:
-    if not storable(query.text or "") or not storable(query.destino or ""):
-        return []
-    sql, values = find_sql(query)
-    return [_summary(row) for row in await fetch(connection, sql, values)]
-
-
-def find_sql(query: Query) -> tuple[str, list[Any]]:
-    source = _SUMMARY
-    where: list[str] = []
-    values: list[Any] = []
-    if query.destino is not None:
-        source += " JOIN run_destinos AS d ON d.run = runs.run"
-        where.append("d.destino = %s")
-        values.append(query.destino)
-    order = "d.run" if query.destino is not None else "runs.run"
-    if query.before_run is not None:
-        where.append(f"{order} < %s")
-        values.append(query.before_run)
-    if query.since is not None:
-        where.append(f"{order} >= %s")
-        values.append(min(max(0, to_micros(query.since) - _NUMBERED_BEFORE) // 1000 << 20, 2**63 - 1))
-        where.append("created_at >= %s")
-        values.append(to_micros(query.since))
-    if len(query.status) == 1:  # then the index has them in the order that is wanted
-        where.append("status = %s")
-        values.append(query.status[0].value)
-    elif query.status:
-        where.append("status = ANY (%s)")
-        values.append(Texts(status.value for status in query.status))
-    if query.text:
-        where.append("correlation_id >= %s AND correlation_id < %s")
-        values += [query.text, query.text + "\U0010ffff"]
-    sql = source + (" WHERE " + " AND ".join(where) if where else "") + f" ORDER BY {order} DESC LIMIT %s"
-    return sql, [*values, query.limit]
 
 
 async def events(connection: Connection, run: int, after: int, limit: int) -> list[Recorded]:

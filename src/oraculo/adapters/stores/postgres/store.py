@@ -11,14 +11,26 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Self
 
-from oraculo.adapters.stores.postgres import members, read, write
+from oraculo.adapters.stores.postgres import find, members, read, write
 from oraculo.adapters.stores.postgres.connections import Line, Pool, Server, fenced
 from oraculo.adapters.stores.postgres.listener import Listener
 from oraculo.adapters.stores.postgres.schema import current_version, migrate
 from oraculo.adapters.stores.postgres.transaction import Writer
 from oraculo.errors import StoreError, StoreUnavailableError
 from oraculo.ports.sharing import Member, Progress
-from oraculo.ports.store import Asked, Batch, DeadLetter, Found, Live, Query, Recorded, Summary, SystemEvent
+from oraculo.ports.store import (
+    Asked,
+    Batch,
+    Bucket,
+    DeadLetter,
+    FailingQueue,
+    Found,
+    Live,
+    Query,
+    Recorded,
+    Summary,
+    SystemEvent,
+)
 
 PRUNE_AT_ONCE = 500
 
@@ -92,10 +104,22 @@ class PostgresStore:
         return await self._pool.read(read.last_instant)
 
     async def summary(self, correlation_id: str) -> Summary | None:
-        return await self._pool.read(lambda c: read.summary(c, correlation_id))
+        return await self._pool.read(lambda c: find.summary(c, correlation_id))
 
     async def find(self, query: Query) -> list[Summary]:
-        return await self._pool.read(lambda c: read.find(c, query))
+        return await self._pool.read(lambda c: find.find(c, query))
+
+    async def count(self, query: Query) -> int:
+        return await self._pool.read(lambda c: find.count(c, query))
+
+    async def activity(self, since: datetime, step: timedelta) -> list[Bucket]:
+        return await self._pool.read(lambda c: find.activity(c, since, step))
+
+    async def failures(self, since: datetime) -> list[FailingQueue]:
+        return await self._pool.read(lambda c: find.failures(c, since))
+
+    async def nearest_deadlines(self, limit: int) -> list[Summary]:
+        return await self._pool.read(lambda c: find.nearest_deadlines(c, limit))
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
         return await self._pool.read(lambda c: read.events(c, run, after, limit))

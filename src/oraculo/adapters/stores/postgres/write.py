@@ -7,6 +7,7 @@ given out, and whoever follows the tail misses nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -26,10 +27,14 @@ from oraculo.wire import records
 
 _RUN = "run, status, version, closed_at, wake_at, owes, open, failed"
 _NEW_RUNS = f"""
-INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, hands, owed_at)
+INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, deadline, hands, owed_at)
 SELECT k.*, CASE WHEN k.owes > 0 THEN ARRAY[m.slot] ELSE '{{}}' END, CASE WHEN k.owes > 0 THEN m.now END
-FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now), unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-  AS k ({_RUN}, correlation_id, fingerprint, tipo, created_at, total)"""
+FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now),
+  unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+  AS k ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, deadline)"""
+_FAILURES = """
+UPDATE run_destinos SET failed = k.failed FROM unnest(%s, %s, %s) AS k (destino, run, failed)
+WHERE run_destinos.destino = k.destino AND run_destinos.run = k.run"""
 _DESTINOS = "INSERT INTO run_destinos (destino, run) SELECT * FROM unnest(%s, %s)"
 # The version that the step was decided on is part of the condition: whoever lost a race changes nothing.
 _RUNS = f"""
@@ -68,6 +73,7 @@ class Written:
         self.new: list[list[Any]] = []
         self.changed: list[list[Any]] = []
         self.destinos: list[tuple[str, int]] = []
+        self.failures: list[tuple[str, int, int]] = []
         self._runs(batch)
         self.journal = [
             (step.state.run, step.first, to_micros(step.at), records.encode(step.events)) for step in batch.steps
@@ -87,10 +93,14 @@ class Written:
             if run in born:
                 plan = state.plan
                 name, at = state.correlation_id, to_micros(state.started_at)
-                self.new.append([*row, name, state.fingerprint, plan.tipo, at, len(plan.tasks)])
+                self.new.append(
+                    [*row, name, state.fingerprint, plan.tipo, at, len(plan.tasks), to_micros(state.deadline)]
+                )
                 self.destinos.extend((queue, run) for queue in sorted({task.queue for task in plan.tasks}))
             else:
                 self.changed.append([*row, expected])
+            if row[7]:
+                self.failures.extend((queue, run, count) for queue, count in sorted(_failures(state).items()))
 
     def asked(self) -> Asked:
         """What has to be locked for it."""
@@ -102,10 +112,12 @@ class Written:
         at = to_micros(batch.at)
         found: list[Statement] = []
         if self.new:
-            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnntttnn"))))
+            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnntttnnn"))))
             found.append((_DESTINOS, _columns(self.destinos, "tn")))
         if self.changed:
             found.append((_RUNS, (slot, *_columns(self.changed, "ntnnnnnnn"), len(self.changed))))
+        if self.failures:
+            found.append((_FAILURES, _columns(self.failures, "tnn")))
         if batch.results:
             found.append((_RESULTS, _columns(list(batch.results.items()), "nt")))
         if batch.keys:
@@ -120,6 +132,12 @@ class Written:
             found.append((_COUNTS, _columns(counts, "ttn")))
         found.append((_NEWS, ()))
         return found
+
+
+def _failures(state: Orchestration) -> Counter[str]:
+    """Queue → tickets that failed."""
+    pairs = zip(state.plan.tasks, state.tickets, strict=True)
+    return Counter(task.queue for task, ticket in pairs if ticket.status in _FAILED)
 
 
 def _number(item: tuple[int, object]) -> int:

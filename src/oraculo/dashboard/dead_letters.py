@@ -1,0 +1,142 @@
+"""Dead letters: by cause, with their bytes; taken in again as they are or corrected, or discarded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+
+from oraculo.api import dead_letters as letters
+from oraculo.api import paging, paths
+from oraculo.api.dead_letters import DiscardManyQuery, Filter
+from oraculo.api.problems import ProblemError
+from oraculo.api.serving import Running, store_of
+from oraculo.bootstrap import Oraculo
+from oraculo.dashboard import commands
+from oraculo.dashboard.forms import Fields, Form
+from oraculo.dashboard.frame import elsewhere, render
+from oraculo.errors import OraculoError
+from oraculo.ports.store import DeadLetter
+from oraculo.wire import views
+
+router = APIRouter(include_in_schema=False)
+
+PAGE = 50
+HEX_PER_LINE = 16
+MOST_HEX = 4096
+
+
+@router.get("/dead-letters")
+async def browse(request: Request, oraculo: Running) -> Response:
+    store = store_of(oraculo)
+    fila = request.query_params.get("fila") or None
+    motivo = request.query_params.get("motivo") or None
+    before = paging.decode("d", request.query_params.get("cursor") or None)
+    groups = await store.dead_letter_groups()
+    found = await store.dead_letters(before=before, limit=PAGE + 1, queue=fila, reason=motivo)
+    shown = found[:PAGE]
+    pairs = [(name, value) for name, value in (("fila", fila), ("motivo", motivo)) if value]
+    following = [*pairs, ("cursor", paging.encode("d", shown[-1].id))] if len(found) > PAGE else None
+    return render(
+        request,
+        "dead_letters.html",
+        groups=[{"fila": one, "motivo": why, "total": total} for one, why, total in groups],
+        total=sum(total for _, _, total in groups),
+        here_total=sum(total for one, why, total in groups if fila in (None, one) and motivo in (None, why)),
+        rows=shown,
+        fila=fila,
+        motivo=motivo,
+        next=f"/dead-letters?{urlencode(following)}" if following else None,
+    )
+
+
+@router.get("/dead-letters/{id:segment}")
+async def show(request: Request, oraculo: Running, id: str) -> Response:
+    letter = await letters.letter_of(oraculo, id)
+    return _page(request, oraculo, letter)
+
+
+def _page(request: Request, oraculo: Oraculo, letter: DeadLetter, status: int = 200, **more: str) -> Response:
+    shown = views.dead_letter(letter, body=True)
+    base, keyed = commands.base_url(request), bool(oraculo.settings.api_key)
+    here = f"{paths.API}/dead-letters/{letter.id}"
+    readable = shown["codificacao"] == "utf-8"
+    return render(
+        request,
+        "dead_letter.html",
+        status,
+        letter=shown,
+        readable=readable,
+        hex_lines=hex_lines(letter.body),
+        hex_more=max(0, len(letter.body) - MOST_HEX),
+        text=more.get("text", shown["corpo"] if readable else ""),
+        refused=more.get("refused"),
+        curl=commands.curl(base, "POST", f"{here}/requeue", keyed=keyed),
+        cli=commands.cli(base, "dlq", "requeue", str(letter.id)),
+    )
+
+
+def hex_lines(body: bytes) -> list[tuple[str, str, str]]:
+    """(offset, bytes, what can be read)."""
+    lines = []
+    for start in range(0, min(len(body), MOST_HEX), HEX_PER_LINE):
+        part = body[start : start + HEX_PER_LINE]
+        readable = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in part)
+        lines.append((f"{start:06x}", part.hex(" "), readable))
+    return lines
+
+
+@router.post("/ui/dead-letters/{what}")
+async def act(request: Request, oraculo: Running, what: str, fields: Form) -> Response:
+    """`requeue` or `discard`, those that were ticked or all of a cause; first the count, then the deed."""
+    if what not in ("requeue", "discard"):
+        raise ProblemError("not_found", "allowed: requeue, discard")
+    fila, motivo, ids = fields.get("fila") or None, fields.get("motivo") or None, fields.all("id")
+    back = fields.get("back") or "/dead-letters"
+    count = len(ids) if ids else await _count(oraculo, fila, motivo)
+    if fields.get("confirm") != "1":
+        return render(
+            request, "confirm_letters.html", what=what, count=count, ids=ids, fila=fila, motivo=motivo, back=back
+        )
+    if what == "discard":
+        return elsewhere(request, back, "discarded", n=await _discard(oraculo, fields))
+    if ids:
+        found = [await letters.letter_of(oraculo, one) for one in ids]
+        outcomes = await letters.take_in(oraculo, found)
+        gone = sum(outcome["removida"] for outcome in outcomes)
+        return elsewhere(request, back, "requeued", n=gone, kept=len(outcomes) - gone)
+    told = await letters.take_in_many(oraculo, Filter(fila=fila, motivo=motivo))
+    return elsewhere(request, back, "requeued", n=told["reenviadas"], kept=told["mantidas"])
+
+
+async def _count(oraculo: Oraculo, fila: str | None, motivo: str | None) -> int:
+    if fila is None and motivo is None:
+        raise ProblemError("filter_required", "choose messages, or a cause")
+    groups = await store_of(oraculo).dead_letter_groups()
+    return sum(total for one, why, total in groups if fila in (None, one) and motivo in (None, why))
+
+
+async def _discard(oraculo: Oraculo, fields: Fields) -> int:
+    reason = fields.get("razao")[:1000]
+    ids = fields.all("id")
+    if not ids:
+        wanted = DiscardManyQuery(fila=fields.get("fila") or None, motivo=fields.get("motivo") or None, razao=reason)
+        return await letters.throw_away_many(oraculo, wanted)
+    for one in ids:
+        await letters.throw_away(oraculo, await letters.letter_of(oraculo, one), reason)
+    return len(ids)
+
+
+@router.post("/ui/dead-letters/{id:segment}/edited")
+async def edited(request: Request, oraculo: Running, id: str, fields: Form) -> Response:
+    """Other bytes in the place of the original ones. When they are refused too, nothing is lost."""
+    letter = await letters.letter_of(oraculo, id)
+    text = fields.get("corpo").replace("\r\n", "\n")
+    try:
+        [told] = await letters.take_in(oraculo, [replace(letter, body=text.encode())])
+    except OraculoError as error:
+        return _page(request, oraculo, letter, 422, text=text, refused=str(error))
+    if told["removida"]:
+        return elsewhere(request, "/dead-letters", "requeued", n=1, kept=0)
+    return _page(request, oraculo, letter, 422, text=text, refused=told["motivo"] or told["situacao"])

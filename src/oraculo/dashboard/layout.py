@@ -1,0 +1,207 @@
+"""Where everything goes in the picture of a plan: nodes in layers from left to right, edges between them.
+
+Computed here, once a plan, in time that grows with the size of the plan: browsers only draw. Many tickets of one queue
+that wait for the same and feed the same are one node with a count.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from oraculo.core.plan import Plan
+from oraculo.core.vocabulary import FanIn
+from oraculo.dashboard.timeline import ranges
+
+FOLD = 6  # more tickets than this of one queue become one node
+STAGE = 12  # more nodes than this that wait for the same and feed the same become one
+MOST = 1200  # more nodes than this: one a layer
+WIDTH, HEIGHT = 236, 62
+GATE = 92, 46
+GAP_X, GAP_Y, MARGIN = 64, 16, 12
+KEPT = 64  # drawings in memory
+
+_drawn: dict[int, dict[str, Any]] = {}  # run → drawing, the latest used last
+
+
+@dataclass(slots=True)
+class Node:
+    kind: str  # coleta, execucao, gate
+    label: str
+    members: list[int] = field(default_factory=list)
+    gate: int | None = None
+    queues: int = 1
+    layer: int = 0
+    x: float = 0
+    y: float = 0
+
+    @property
+    def box(self) -> tuple[int, int]:
+        return GATE if self.gate is not None else (WIDTH, HEIGHT)
+
+
+class Drawing:
+    def __init__(self, plan: Plan) -> None:
+        self.nodes: list[Node] = []
+        self.edges: list[tuple[int, int]] = []
+        self._plan = plan
+        self._of = self._group()
+        self._connect()
+        self._layer()
+        if len(self.nodes) > MOST:
+            self._fold_layers()
+        self._order()
+        self._place()
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def _group(self) -> list[int]:
+        """Position → node."""
+        stages: dict[tuple[Any, ...], dict[str, list[int]]] = {}
+        for position, task in enumerate(self._plan.tasks):
+            stage = stages.setdefault((task.kind, task.after, task.feeds), {})
+            stage.setdefault(task.queue, []).append(position)
+        of = [0] * len(self._plan.tasks)
+        for (kind, _, _), queues in stages.items():
+            single = sum(len(found) if len(found) <= FOLD else 1 for found in queues.values())
+            if len(queues) > 1 and single > STAGE:
+                if len(queues) > STAGE:
+                    self._add(of, Node(kind, "", [p for found in queues.values() for p in found], queues=len(queues)))
+                else:
+                    for queue, found in queues.items():
+                        self._add(of, Node(kind, queue, found))
+                continue
+            for queue, found in queues.items():
+                for part in [found] if len(found) > FOLD else [[position] for position in found]:
+                    self._add(of, Node(kind, queue, part))
+        return of
+
+    def _add(self, of: list[int], node: Node) -> None:
+        for position in node.members:
+            of[position] = len(self.nodes)
+        self.nodes.append(node)
+
+    def _connect(self) -> None:
+        """A fan-in is a node of its own, unless it is the end of everything or joins one to one."""
+        edges: dict[tuple[int, int], None] = {}
+        for number, gate in enumerate(self._plan.gates):
+            sources = dict.fromkeys(self._of[position] for position in gate.inputs)
+            targets = dict.fromkeys(self._of[position] for position in gate.releases)
+            chooses = gate.mode in (FanIn.QUORUM, FanIn.PRIMEIRO)
+            if not targets and not chooses:
+                continue
+            if len(gate.inputs) == 1 and not chooses:
+                edges.update(dict.fromkeys((source, target) for source in sources for target in targets))
+                continue
+            self.nodes.append(Node("gate", gate.mode.value, gate=number))
+            here = len(self.nodes) - 1
+            edges.update(dict.fromkeys((source, here) for source in sources))
+            edges.update(dict.fromkeys((here, target) for target in targets))
+        self.edges = list(edges)
+
+    # -- places ------------------------------------------------------------------------------------------------------
+
+    def _layer(self) -> None:
+        """The longest way from the beginning."""
+        after: dict[int, list[int]] = defaultdict(list)
+        waits = [0] * len(self.nodes)
+        for source, target in self.edges:
+            after[source].append(target)
+            waits[target] += 1
+        ready = deque(number for number, count in enumerate(waits) if not count)
+        while ready:
+            number = ready.popleft()
+            for target in after[number]:
+                self.nodes[target].layer = max(self.nodes[target].layer, self.nodes[number].layer + 1)
+                waits[target] -= 1
+                if not waits[target]:
+                    ready.append(target)
+
+    def _fold_layers(self) -> None:
+        folded: dict[tuple[int, str], Node] = {}
+        new: list[int] = []
+        for node in self.nodes:
+            key = (node.layer, node.kind)
+            one = folded.get(key)
+            if one is None:
+                one = folded[key] = Node(node.kind, "", layer=node.layer, gate=node.gate, queues=0)
+            one.members += node.members
+            one.queues += 1
+        index = {key: number for number, key in enumerate(folded)}
+        new = [index[node.layer, node.kind] for node in self.nodes]
+        pairs = ((new[source], new[target]) for source, target in self.edges)
+        self.edges = list(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
+        self.nodes = list(folded.values())
+
+    def _order(self) -> None:
+        """Each layer by the middle of what it hangs on, forwards, backwards and forwards again."""
+        self._layers: list[list[int]] = [[] for _ in range(max((node.layer for node in self.nodes), default=0) + 1)]
+        for number, node in enumerate(self.nodes):
+            self._layers[node.layer].append(number)
+        before: dict[int, list[int]] = defaultdict(list)
+        behind: dict[int, list[int]] = defaultdict(list)
+        for source, target in self.edges:
+            before[target].append(source)
+            behind[source].append(target)
+        for neighbours, layers in ((before, self._layers), (behind, self._layers[::-1]), (before, self._layers)):
+            rank = [0.0] * len(self.nodes)
+            for layer in layers:
+                for place, number in enumerate(layer):
+                    near = neighbours[number]
+                    rank[number] = sum(rank[one] for one in near) / len(near) if near else float(place)
+                layer.sort(key=lambda number: rank[number])
+                for place, number in enumerate(layer):
+                    rank[number] = float(place)
+
+    def _place(self) -> None:
+        tall = [sum(self.nodes[n].box[1] + GAP_Y for n in layer) - GAP_Y for layer in self._layers]
+        self.height = max([HEIGHT, *tall]) + 2 * MARGIN
+        x = float(MARGIN)
+        for layer, height in zip(self._layers, tall, strict=True):
+            width = max((self.nodes[n].box[0] for n in layer), default=0)
+            y = (self.height - height) / 2
+            for number in layer:
+                node = self.nodes[number]
+                node.x, node.y = x + (width - node.box[0]) / 2, y
+                y += node.box[1] + GAP_Y
+            x += width + GAP_X
+        self.width = x - GAP_X + MARGIN
+
+    def document(self) -> dict[str, Any]:
+        gates = self._plan.gates
+        return {
+            "width": round(self.width),
+            "height": round(self.height),
+            "nodes": [
+                {
+                    "kind": node.kind,
+                    "label": node.label,
+                    "queues": node.queues,
+                    "count": len(node.members),
+                    "members": ranges(sorted(node.members)),
+                    "gate": node.gate,
+                    "needed": None if node.gate is None else gates[node.gate].needed,
+                    "inputs": None if node.gate is None else len(gates[node.gate].inputs),
+                    "x": round(node.x),
+                    "y": round(node.y),
+                    "w": node.box[0],
+                    "h": node.box[1],
+                }
+                for node in self.nodes
+            ],
+            "edges": self.edges,
+        }
+
+
+def drawing(plan: Plan) -> dict[str, Any]:
+    return Drawing(plan).document()
+
+
+def drawing_of(run: int, plan: Plan) -> dict[str, Any]:
+    """Of an orchestration's plan, which never changes."""
+    found = _drawn.pop(run, None) or drawing(plan)
+    _drawn[run] = found
+    if len(_drawn) > KEPT:
+        del _drawn[next(iter(_drawn))]
+    return found

@@ -1,0 +1,144 @@
+"""The first page: how everything is going."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from oraculo.api.health import state_of_health
+from oraculo.api.serving import Running, store_of
+from oraculo.bootstrap import Oraculo
+from oraculo.core.vocabulary import Status
+from oraculo.dashboard import commands
+from oraculo.dashboard.frame import FAILED, STATUSES, data, milliseconds, render
+from oraculo.ports.store import Bucket, Query, Summary
+
+router = APIRouter(include_in_schema=False)
+
+WINDOWS = {
+    "1h": (timedelta(hours=1), timedelta(minutes=1)),
+    "24h": (timedelta(hours=24), timedelta(minutes=30)),
+    "7d": (timedelta(days=7), timedelta(hours=4)),
+}
+USUAL = "24h"
+POINTS = 4000
+DEADLINES = 6
+MINUTE = timedelta(minutes=1)
+AT_RISK_SHARE, AT_RISK = 0.2, timedelta(seconds=30)  # of the time it was given, or less than this, is left
+
+
+def window_of(request: Request) -> str:
+    asked = request.query_params.get("window", USUAL)
+    return asked if asked in WINDOWS else USUAL
+
+
+@router.get("/")
+async def overview(request: Request, oraculo: Running) -> Response:
+    window = window_of(request)
+    anything = await store_of(oraculo).find(Query(limit=1))
+    values = await figures(oraculo, window)
+    return render(request, "overview.html", empty=not anything, first=commands.first(request), **values)
+
+
+@router.get("/ui/overview/figures")
+async def figures_again(request: Request, oraculo: Running) -> Response:
+    return render(request, "overview_figures.html", **await figures(oraculo, window_of(request)))
+
+
+@router.get("/ui/overview/points")
+async def points(request: Request, oraculo: Running) -> Response:
+    """Start × duration of the newest runs of the window, in columns."""
+    window = window_of(request)
+    now = oraculo.now()
+    since = now - WINDOWS[window][0]
+    found = await store_of(oraculo).find(Query(since=since, limit=POINTS + 1))
+    shown = found[:POINTS]
+    document = {
+        "since": milliseconds(since),
+        "now": milliseconds(now),
+        "more": len(found) > POINTS,
+        "start": [milliseconds(one.created_at) for one in shown],
+        "took": [_took(one, now) for one in shown],
+        "status": [STATUSES.index(one.status) for one in shown],
+        "ids": [one.correlation_id for one in shown],
+    }
+    return data(request, document)
+
+
+def _took(one: Summary, now: datetime) -> int:
+    return max(0, round(((one.closed_at or now) - one.created_at).total_seconds() * 1000))
+
+
+async def figures(oraculo: Oraculo, window: str) -> dict[str, Any]:
+    store = store_of(oraculo)
+    now = oraculo.now()
+    length, step = WINDOWS[window]
+    since = now - length
+    buckets, failing, nearest = await asyncio.gather(
+        store.activity(since, step), store.failures(since), store.nearest_deadlines(DEADLINES)
+    )
+    dead, minute, health, actions = await asyncio.gather(
+        store.dead_letter_groups(),
+        store.count(Query(since=now - MINUTE, limit=100_000)),
+        state_of_health(oraculo),
+        store.system_events(5),
+    )
+    totals: Counter[str] = Counter()
+    for bucket in buckets:
+        totals[bucket.status] += bucket.count
+    ended = sum(count for status, count in totals.items() if Status(status).final)
+    return {
+        "window": window,
+        "windows": list(WINDOWS),
+        "totals": totals,
+        "started": totals.total(),
+        "ended": ended,
+        "went_through": round(100 * totals["concluida"] / ended, 1) if ended else None,
+        "failed": sum(totals[status] for status in FAILED),
+        "in_flight": oraculo.engine.open,
+        "owed": oraculo.engine.performer.waiting,
+        "per_minute": minute,
+        "bars": bars(buckets, since, now, step),
+        "failing": failing[:8],
+        "most_failing": failing[0].tickets if failing else 0,
+        "nearest": [(one, *_risk(one, now)) for one in nearest],
+        "dead": dead,
+        "dead_total": sum(count for _, _, count in dead),
+        "health": health,
+        "actions": actions,
+    }
+
+
+def _risk(one: Summary, now: datetime) -> tuple[float, bool]:
+    """Milliseconds left, and whether that is little."""
+    assert one.deadline is not None
+    left = one.deadline - now
+    little = left < AT_RISK or left < AT_RISK_SHARE * (one.deadline - one.created_at)
+    return max(0.0, left.total_seconds() * 1000), little
+
+
+def bars(buckets: list[Bucket], since: datetime, now: datetime, step: timedelta) -> dict[str, Any]:
+    """A bar a slice of time, made of parts by status, in the units of its SVG."""
+    width = step.total_seconds()
+    first = since.timestamp() // width * width
+    slots = int((now.timestamp() - first) // width) + 1
+    parts: list[Counter[str]] = [Counter() for _ in range(slots)]
+    for bucket in buckets:
+        place = int((bucket.at.timestamp() - first) // width)
+        if 0 <= place < slots:
+            parts[place][bucket.status] += bucket.count
+    most = max([1, *(part.total() for part in parts)])
+    drawn = []
+    for place, part in enumerate(parts):
+        y = 100.0
+        for status in ("concluida", "em_execucao", "pendente", "cancelada", "parcial", "timeout", "erro"):
+            if part[status]:
+                height = max(100.0 * part[status] / most, 1.0)
+                y -= height
+                drawn.append((place, round(y, 2), round(height, 2), status))
+    at = [milliseconds(since), milliseconds(now)]
+    return {"slots": slots, "parts": drawn, "most": most, "at": at, "counts": [part.total() for part in parts]}

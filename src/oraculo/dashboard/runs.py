@@ -1,0 +1,156 @@
+"""The list of orchestrations: filters in the address, failures first, pages that stand still."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
+
+from oraculo.api.orchestrations import ListQuery, page_of
+from oraculo.api.problems import ProblemError, invalid
+from oraculo.api.serving import Running, store_of
+from oraculo.bootstrap import Oraculo
+from oraculo.core.ticket_id import parse_ticket_id
+from oraculo.core.vocabulary import Status
+from oraculo.dashboard import commands
+from oraculo.dashboard.frame import FAILED, data, elsewhere, milliseconds, render
+from oraculo.dashboard.paths import run_path
+from oraculo.ports.store import Query, Summary
+
+router = APIRouter(include_in_schema=False)
+
+PAGE = 50
+FIRST = 10  # failures shown before everything else
+LATELY = timedelta(hours=24)
+MOST_NEW = 1000
+FILTERS = ("status", "fonte", "executador", "since", "until", "texto")
+AGES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+
+
+def list_query(pairs: list[tuple[str, str]], now: datetime) -> ListQuery:
+    """The filter in an address or in a form, read like that of the JSON list; an age stands for an instant."""
+    given: dict[str, Any] = {"status": [value for name, value in pairs if name == "status" and value]}
+    for name, value in pairs:
+        if name in (*FILTERS[1:], "cursor") and value.strip():
+            given[name] = value.strip()
+    if given.get("since") in AGES:
+        given["since"] = (now - AGES[given["since"]]).isoformat()
+    for name in ("since", "until"):
+        given[name] = _with_zone(given.get(name))
+    try:
+        return ListQuery.model_validate({"limit": PAGE, **given})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise invalid(f"query.{first['loc'][0]}", first["msg"]) from None
+
+
+def _with_zone(text: str | None) -> str | None:
+    """What `<input type=datetime-local>` gives has no zone: UTC, as the label says."""
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text.replace(" ", "+"))
+    except ValueError:
+        return text
+    return at.replace(tzinfo=UTC).isoformat() if at.tzinfo is None else text
+
+
+def filter_pairs(request: Request) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in request.query_params.multi_items() if name in FILTERS and value]
+
+
+@router.get("/runs")
+async def runs(request: Request, oraculo: Running) -> Response:
+    text = request.query_params.get("texto", "").strip()
+    found = await _by_id(oraculo, text) if text else None
+    if found is not None:
+        return elsewhere(request, found)
+    problem: ProblemError | None = None
+    now = oraculo.now()
+    try:
+        query = list_query(request.query_params.multi_items(), now)
+        wanted = query.wanted()
+        shown, following = await page_of(oraculo, query)
+    except ProblemError as error:
+        problem, query, wanted, shown, following = error, ListQuery.model_validate({}), Query(), [], None
+    pairs = filter_pairs(request)
+    first = query.cursor is None
+    failures: list[Summary] = []
+    if first and not query.status and problem is None:
+        since = max(now - LATELY, wanted.since) if wanted.since else now - LATELY
+        statuses = [Status(status) for status in FAILED]
+        failures = await store_of(oraculo).find(replace(wanted, status=statuses, since=since, limit=FIRST + 1))
+    pinned = {one.run for one in failures[:FIRST]}
+    newest = max([one.run for one in [*failures, *shown]], default=0)
+    return render(
+        request,
+        "runs.html",
+        422 if problem else 200,
+        problem=problem,
+        failures=failures[:FIRST],
+        more_failures=len(failures) > FIRST,
+        rows=[one for one in shown if one.run not in pinned],
+        next=f"/runs?{urlencode([*pairs, ('cursor', following)])}" if following else None,
+        first_page=f"/runs?{urlencode(pairs)}" if not first else None,
+        newest=newest,
+        pairs=pairs,
+        filtered=bool(pairs),
+        given=dict(pairs),
+        chosen=[status for status in query.statuses()] if problem is None else [],
+        ages=list(AGES),
+        first=commands.first(request),
+        query=urlencode(pairs),
+    )
+
+
+async def _by_id(oraculo: Oraculo, text: str) -> str | None:
+    """Where an id of any kind leads: a whole correlation_id, a ticket_id, the number of a dead letter as `dlq:7`."""
+    store = store_of(oraculo)
+    ticket = parse_ticket_id(text)
+    if ticket is not None:
+        state = await oraculo.engine.handler.state(ticket[0])
+        if state is not None and ticket[1] < len(state.tickets):
+            return f"{run_path(state.correlation_id)}?ticket={text}"
+    if text.startswith("dlq:") and text[4:].isdigit():
+        return f"/dead-letters/{text[4:]}"
+    return run_path(text) if len(text) <= 128 and await store.summary(text) is not None else None
+
+
+@router.get("/ui/runs/new")
+async def new_ones(request: Request, oraculo: Running) -> Response:
+    """How many came since the page was made. They are told of, and shown when the reader asks."""
+    after = request.query_params.get("after", "")
+    number = int(after) if after.isascii() and after.isdigit() and len(after) < 20 else 0
+    wanted = list_query(filter_pairs(request), oraculo.now()).wanted()
+    count = await store_of(oraculo).count(replace(wanted, after_run=min(number, 2**63 - 1), limit=MOST_NEW))
+    return render(
+        request, "runs_new.html", count=count, most=MOST_NEW, newest=number, query=urlencode(filter_pairs(request))
+    )
+
+
+@router.get("/ui/runs/live")
+async def live(request: Request, oraculo: Running) -> Response:
+    """How the runs of a page stand now: only what changes."""
+    asked = request.query_params.getlist("id")[: PAGE + FIRST]
+    found = await asyncio.gather(*(store_of(oraculo).summary(one) for one in asked))
+    return data(
+        request,
+        [
+            {
+                "id": one.correlation_id,
+                "status": one.status,
+                "open": one.open,
+                "total": one.total,
+                "failed": one.failed,
+                "start": milliseconds(one.created_at),
+                "end": milliseconds(one.closed_at),
+            }
+            for one in found
+            if one is not None
+        ],
+    )

@@ -1,0 +1,112 @@
+// One line a ticket: when each attempt was published, how long it ran, how it ended, and what it waited for between.
+import { el, icon, svg } from "./dom.js";
+import { BACKOFF, CLOSED, STATUS, WAITING } from "./run-state.js";
+import { duration, number, t } from "./text.js";
+import { VirtualList } from "./virtual.js";
+
+const ROW = 30, WIDE = 1000;
+const FAILED = new Set([STATUS.indexOf("erro"), STATUS.indexOf("timeout")]);
+const TESTS = {
+  all: () => true,
+  failed: (state, p) => FAILED.has(state.status[p]),
+  open: (state, p) => state.phase[p] !== CLOSED && state.phase[p] !== WAITING,
+  retried: (state, p) => state.attempt[p] > 1 || state.phase[p] === BACKOFF,
+};
+
+export class Gantt {
+  constructor(root, store, open) {
+    this.store = store;
+    this.open = open;
+    this.filter = "all";
+    this.node = null;
+    this.axis = root.querySelector("[data-gantt-axis]");
+    this.chips = [...root.querySelectorAll("[data-filter]")];
+    this.box = root.querySelector("[data-gantt]");
+    this.list = new VirtualList(this.box, ROW, (index) => this.#row(this.rows[index]));
+    this.note = el("p", { class: "note", hidden: true }, t("none_here"));
+    this.box.after(this.note);
+    for (const chip of this.chips)
+      chip.addEventListener("click", () => {
+        this.filter = chip.dataset.filter;
+        this.again();
+      });
+  }
+
+  only(node) {
+    this.node = node;
+    this.again();
+  }
+
+  again() {
+    if (this.state) this.show(this.state, this.now);
+  }
+
+  show(state, now) {
+    this.state = state;
+    this.now = now;
+    this.end = Math.max(1, state.endedAt ?? now);
+    const counts = { all: 0, failed: 0, open: 0, retried: 0 };
+    this.rows = [];
+    const consider = (position) => {
+      for (const name in TESTS)
+        if (TESTS[name](state, position)) {
+          counts[name] += 1;
+          if (name === this.filter) this.rows.push(position);
+        }
+    };
+    if (this.node) {
+      const ranges = this.node.members;
+      for (let at = 0; at < ranges.length; at += 2)
+        for (let p = ranges[at]; p < ranges[at] + ranges[at + 1]; p++) consider(p);
+    } else for (let position = 0; position < this.store.total; position++) consider(position);
+    for (const chip of this.chips) {
+      chip.setAttribute("aria-pressed", String(chip.dataset.filter === this.filter));
+      chip.querySelector("[data-count]").textContent = number(counts[chip.dataset.filter]);
+    }
+    this.box.style.height = `${Math.min(this.rows.length * ROW + 1, 26 * 16)}px`;
+    this.note.hidden = this.rows.length > 0;
+    this.#scale();
+    this.list.show(this.rows.length);
+  }
+
+  /** Round steps of time, five or so. */
+  #scale() {
+    const rough = this.end / 5;
+    const unit = 10 ** Math.floor(Math.log10(rough));
+    this.step = [1, 2, 5, 10].map((n) => n * unit).find((step) => step >= rough);
+    const lane = this.list.spread.querySelector("svg.lane");
+    const left = lane ? lane.getBoundingClientRect().left - this.axis.getBoundingClientRect().left : 0;
+    const width = lane ? lane.getBoundingClientRect().width : this.axis.clientWidth;
+    const marks = [];
+    for (let at = 0; at <= this.end; at += this.step)
+      marks.push(svg("text", { x: left + (width * at) / this.end + 2, y: 14 }, duration(at)));
+    this.axis.replaceChildren(svg("svg", {}, ...marks));
+  }
+
+  #row(position) {
+    const { store, state } = this;
+    const attempts = store.attempts(position, state.version);
+    const look = state.phase[position] === BACKOFF ? "nova_tentativa" : STATUS[state.status[position]];
+    const name = `${store.queues[position]} #${position + 1}`;
+    const lane = svg("svg", { class: "lane", viewBox: `0 0 ${WIDE} 28`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const x = (at) => (WIDE * at) / this.end;
+    for (let at = this.step; at < this.end; at += this.step)
+      lane.append(svg("line", { class: "grid", x1: x(at), x2: x(at), y1: 0, y2: 28, "vector-effect": "non-scaling-stroke" }));
+    let error = "";
+    for (const one of attempts) {
+      const until = one.ended ?? this.now;
+      const sent = one.sent ?? until;
+      if (sent > one.released) lane.append(svg("rect", { class: "owed", x: x(one.released), y: 10, width: Math.max(1, x(sent) - x(one.released)), height: 8, "vector-effect": "non-scaling-stroke" }));
+      if (one.sent !== null || one.ended !== null)
+        lane.append(svg("rect", { class: `f-${one.outcome ?? "em_execucao"}`, x: x(sent), y: 7, width: Math.max(3, x(until) - x(sent)), height: 14, rx: 2 }));
+      if (one.retry) lane.append(svg("line", { class: "wait", x1: x(one.ended), x2: x(Math.min(one.retry, this.end)), y1: 14, y2: 14, "vector-effect": "non-scaling-stroke" }));
+      error = one.outcome === "concluida" ? "" : one.error || error;
+    }
+    const last = attempts[attempts.length - 1];
+    const took = attempts.length ? duration((last.ended ?? this.now) - attempts[0].released) : "";
+    const label = el("span", {}, el("span", { class: `s-${look}` }, icon(look)), el("span", { class: "label", title: name }, name), el("span", { class: "hidden" }, t(`status.${look}`)));
+    if (state.attempt[position] > 1) label.append(el("span", { class: "tag" }, `×${state.attempt[position]}`));
+    const middle = error ? el("span", { class: "lane-box" }, lane, el("span", { class: `lane-error${x(last.released) > WIDE / 2 ? " early" : ""}`, title: error }, error)) : lane;
+    return el("button", { class: "grow", type: "button", role: "listitem", onclick: () => this.open(position) }, label, middle, el("span", { class: "took" }, took));
+  }
+}

@@ -1,0 +1,46 @@
+// One sentence that says what a run waits for.
+import { BACKOFF, OWED, RUNNING, WAITING } from "./run-state.js";
+import { duration, number, t } from "./text.js";
+
+const MOST = 3;
+
+function named(queues) {
+  const names = [...queues].sort();
+  if (names.length <= MOST) return names.join(", ");
+  return t("why.and_more", { names: names.slice(0, MOST).join(", "), n: number(names.length - MOST) });
+}
+
+/** { text, warn } or null when it has ended. `now` counts from the start of the run; `consumers` may be unknown. */
+export function why(store, state, now, consumers) {
+  if (state.endedAt !== null) return null;
+  const found = [OWED, RUNNING, BACKOFF, WAITING].map(() => ({ count: 0, queues: new Set(), due: Infinity, first: -1 }));
+  const [owed, running, backoff, waiting] = found;
+  const of = { [OWED]: owed, [RUNNING]: running, [BACKOFF]: backoff, [WAITING]: waiting };
+  for (let p = 0; p < store.total; p++) {
+    const one = of[state.phase[p]];
+    if (!one) continue;
+    one.count += 1;
+    one.queues.add(store.queues[p]);
+    if ((one === running || one === backoff) && state.due[p] < one.due) {
+      one.due = state.due[p];
+      one.first = p;
+    }
+  }
+  const parts = [];
+  if (running.count) {
+    const left = running.due - now;
+    parts.push(t(left > 0 ? "why.running" : "why.overdue", { names: named(running.queues), n: number(running.count), left: duration(left) }));
+  }
+  if (backoff.count) {
+    const row = store.rows[state.failure[backoff.first]];
+    const cause = row ? row[7] || t(`cause.${row[5]}`) : "";
+    parts.push(t("why.backoff", { names: named(backoff.queues), n: number(backoff.count), left: duration(backoff.due - now), cause }));
+  }
+  if (owed.count) parts.push(t("why.owed", { names: named(owed.queues), n: number(owed.count) }));
+  if (waiting.count && parts.length) parts.push(t("why.gate", { n: number(waiting.count) }));
+  const said = parts.length ? [t("why", { parts: parts.join("; ") })] : [];
+  const alone = consumers ? [...running.queues, ...owed.queues].filter((queue) => consumers[queue] === 0) : [];
+  if (alone.length) said.push(t("why.nobody", { names: named(new Set(alone)) }));
+  if (said.length) said.push(t("why.deadline", { left: duration(store.deadline - now) }));
+  return { text: said.join(" "), warn: alone.length > 0 };
+}

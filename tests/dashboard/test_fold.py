@@ -1,0 +1,116 @@
+"""The script folds the journal to the state that the core folds it to, after every event of many histories."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+from core.given import Story, dag, plan
+from dashboard.conftest import Site
+from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Wake
+from oraculo.core.state import Orchestration, begin, evolve
+from oraculo.core.ticket_id import ticket_id
+from oraculo.core.vocabulary import FanIn
+from oraculo.core.vocabulary import Phase as TicketPhase
+from oraculo.dashboard import assets, timeline
+from oraculo.ports.store import Recorded
+
+HISTORIES = 1000
+PHASES = list(TicketPhase)
+FOLD = """async ([module, text]) => {
+  const { RunStore, STATUS } = await import(module);
+  return JSON.stringify(JSON.parse(text).map(({ tasks, events, seeks }) => {
+    const store = new RunStore({ start: 0, deadline: 1, tasks, events });
+    return seeks.map((seq) => {
+      const state = store.seek(seq);
+      return { run: STATUS[state.run], status: [...state.status].map((code) => STATUS[code]), phase: [...state.phase],
+               attempt: [...state.attempt], open: state.open, gates: [...state.gates].sort() };
+    });
+  }));
+}"""
+
+
+def told(state: Orchestration) -> dict[str, Any]:
+    return {
+        "run": state.status.value,
+        "status": [ticket.status.value for ticket in state.tickets],
+        "phase": [PHASES.index(ticket.phase) for ticket in state.tickets],
+        "attempt": [ticket.attempt for ticket in state.tickets],
+        "open": state.open,
+        "gates": [[number, gate.passed] for number, gate in enumerate(state.gates) if gate.passed is not None],
+    }
+
+
+def history(story: Story, seeks: list[int]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the script gets, and what it has to answer."""
+    recorded: list[Recorded] = []
+    first = 1
+    for at, events in story.journal:
+        recorded.append(Recorded(story.run, first, at, events))
+        first += len(events)
+    started = recorded[0].events[0]
+    state = begin(started, recorded[0].at)  # type: ignore[arg-type]
+    after = [told(state)]
+    for step in recorded:
+        for event in step.events:
+            if event is not started:
+                evolve(state, event, step.at)
+                after.append(told(state))
+    chosen = [1 + seek % len(after) for seek in seeks]
+    rows = list(timeline.rows(recorded, recorded[0].at))
+    tasks = [[task.queue, task.kind.value, 1000, task.max_attempts, 1] for task in story.state.plan.tasks]
+    return {"tasks": tasks, "events": rows, "seeks": chosen}, [after[seek - 1] for seek in chosen]
+
+
+def by_chance(chance: random.Random) -> Story:
+    """An orchestration to which anything may have happened: answers, silence, confirmations, cancelling, notices."""
+    width, behind, attempts = chance.randint(1, 5), chance.randint(0, 3), chance.randint(1, 3)
+    modo = chance.choice([FanIn.TODOS, FanIn.QUORUM, FanIn.PRIMEIRO])
+    minimo = chance.randint(1, width) if modo is FanIn.QUORUM else None
+    hook = chance.choice([None, "https://example.com"])
+    wanted = chance.choice(
+        [
+            plan(
+                width,
+                behind,
+                modo=modo,
+                minimo=minimo,
+                attempts=attempts,
+                timeout=chance.choice([20, 200]),
+                webhook=hook,
+            ),
+            dag({"a": [], "b": [], "c": ["a"], "d": ["a", "b"], "e": ["c", "d"]}, attempts=2),
+        ]
+    )
+    story = Story(wanted, check=False)
+    for _ in range(chance.randint(0, 40)):
+        assert story.state is not None
+        position = chance.randrange(len(story.state.tickets))
+        attempt = chance.choice([None, 1, 2])
+        commands: list[Command] = [
+            Wake(),
+            ConfirmDispatch([(p, story.ticket(p).attempt) for p in sorted(story.state.owed)]),
+            ConfirmDispatch([(position, chance.randint(1, 3))]),
+            RecordResult(True, b"[1]", [], ticket=ticket_id(story.run, position), attempt=attempt, digest=1),
+            RecordResult(
+                False, b"null", [{"mensagem": "x"}], chance.random() < 0.2, ticket_id(story.run, position), attempt
+            ),
+            RecordDelivery(0, chance.randint(1, 2), chance.random() < 0.5, False),
+            Cancel("chega"),
+        ]
+        story.do(chance.choices(commands, [3, 4, 2, 5, 4, 1, 0.2])[0], story.now + chance.uniform(0, 12))
+    return story
+
+
+async def test_fold_parity(site: Site) -> None:
+    chance = random.Random(20261115)
+    pairs = [history(by_chance(chance), [chance.randrange(500) for _ in range(4)]) for _ in range(HISTORIES)]
+    page = await site.open("/problems")
+    text = json.dumps([asked for asked, _ in pairs])
+    answers = json.loads(await page.evaluate(FOLD, [assets.address("js/run-state.js"), text]))
+    endings = Counter(expected[-1]["run"] for _, expected in pairs)
+    assert len(endings) >= 6, endings
+    for given_back, (asked, expected) in zip(answers, pairs, strict=True):
+        assert given_back == expected, asked

@@ -1,0 +1,80 @@
+"""Where nodes go: layers from left to right, nothing on top of anything, many tickets in few nodes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from core.given import coleta, dag, execucao, plan
+from oraculo.core.plan import Plan
+from oraculo.core.vocabulary import FanIn
+from oraculo.dashboard.layout import MOST, drawing
+from oraculo.dashboard.timeline import ranges
+
+
+def drawn(wanted: Plan) -> dict[str, Any]:
+    picture = drawing(wanted)
+    nodes = picture["nodes"]
+    members = [p for node in nodes for start, count in zip(node["members"][::2], node["members"][1::2], strict=True)
+               for p in range(start, start + count)]  # fmt: skip
+    assert sorted(members) == list(range(len(wanted.tasks))), "every ticket is in one node"
+    for source, target in picture["edges"]:
+        assert nodes[source]["x"] + nodes[source]["w"] < nodes[target]["x"], "edges lead to the right"
+    for node in nodes:
+        assert node["x"] >= 0 and node["x"] + node["w"] <= picture["width"]
+        assert node["y"] >= 0 and node["y"] + node["h"] <= picture["height"]
+    boxes = sorted((n["x"], n["y"], n["w"], n["h"]) for n in nodes)
+    for (x1, y1, w1, h1), (x2, y2, _, _) in pairwise(boxes):
+        assert x1 + w1 <= x2 or y1 + h1 <= y2, "nothing lies on top of anything"
+    return picture
+
+
+def labels(picture: dict[str, Any]) -> list[tuple[str, int]]:
+    return [(node["label"], node["count"]) for node in picture["nodes"]]
+
+
+def test_a_few_of_each() -> None:
+    picture = drawn(plan([coleta("youtube"), coleta("blog")], [execucao("relatorio")]))
+    assert labels(picture) == [
+        ("escavador_youtube", 1), ("escavador_blog", 1), ("executador_relatorio", 1), ("todos", 0),
+    ]  # fmt: skip
+    assert len(picture["edges"]) == 3
+
+
+def test_many_of_one_queue_are_one_node() -> None:
+    picture = drawn(plan([coleta("eco") for _ in range(10_000)] + [coleta("blog")], [execucao("relatorio")]))
+    assert labels(picture)[:2] == [("escavador_eco", 10_000), ("escavador_blog", 1)]
+    assert picture["nodes"][0]["members"] == [0, 10_000]
+
+
+def test_many_queues_are_one_node() -> None:
+    picture = drawn(plan(500, 1))
+    assert [(node["queues"], node["count"]) for node in picture["nodes"][:2]] == [(500, 500), (1, 1)]
+
+
+def test_a_choice_is_shown_also_at_the_end() -> None:
+    picture = drawn(plan(3, modo=FanIn.QUORUM, minimo=2))
+    assert [(n["label"], n["needed"], n["inputs"]) for n in picture["nodes"] if n["gate"] is not None] == [
+        ("quorum", 2, 3)
+    ]
+
+
+def test_any_graph() -> None:
+    picture = drawn(dag({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["d", "a"]}))
+    assert len([node for node in picture["nodes"] if node["gate"] is None]) == 5
+
+
+@pytest.mark.parametrize("width", [40, 400])
+def test_a_large_graph_is_folded_by_layers(width: int) -> None:
+    depends: dict[str, list[str]] = {f"0-{n}": [] for n in range(width)}
+    for layer in range(1, 6):
+        depends |= {f"{layer}-{n}": [f"{layer - 1}-{n}", f"{layer - 1}-{(n + 1) % width}"] for n in range(width)}
+    picture = drawn(dag(depends))
+    assert len(picture["nodes"]) <= MOST
+
+
+def test_ranges() -> None:
+    assert ranges([]) == []
+    assert ranges([0, 1, 2, 5, 7, 8]) == [0, 3, 5, 1, 7, 2]
