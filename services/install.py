@@ -4,8 +4,8 @@
     python -m services.install --require   the same, and exit status 1 when anything is missing
     python -m services.install --json
 
-RabbitMQ, Redis and Java come from Debian packages (with apt-get, as root; nothing is started), NATS with the virtual
-environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
+RabbitMQ, Redis, Prometheus and Java come from Debian packages (with apt-get, as root; nothing is started), NATS with
+the virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ RECIPES = {
         "java",
         "apt-get install openjdk-17-jre-headless; python -m services.kafka_jars",
     ),
+    "prometheus": Recipe(("prometheus",), "promtool", "apt-get install prometheus"),
 }
 
 

@@ -13,6 +13,7 @@ CLASSES = {
     "redis": "services.redis:Redis",
     "nats": "services.nats:Nats",
     "kafka": "services.kafka:Kafka",
+    "prometheus": "services.prometheus:Prometheus",
 }
 
 STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had

@@ -163,7 +163,10 @@ class Oraculo:
             self.engine.listen(names.REQUESTS, self.reception.from_message)
             await self.engine.start()
             stack.push_async_callback(self.engine.stop)
-            self.metrics.watch(self.engine)
+            self.metrics.watch(self.engine, self.reception)
+            await self.metrics.count_dead_letters(store)
+            measuring = asyncio.create_task(self.metrics.run(store), name="metrics")
+            stack.callback(measuring.cancel)
             for worker in self.workers:
                 self._worker_tasks.append(asyncio.create_task(worker.run(BrokerTransport(broker))))
         except BaseException:
@@ -195,12 +198,12 @@ class Oraculo:
 
     async def submit(self, request: Mapping[str, Any] | Requisicao, *, idempotency_key: str | None = None) -> Accepted:
         """Durable when it returns."""
-        wanted = request if isinstance(request, Requisicao) else requests.parse(request)
+        wanted = request if isinstance(request, Requisicao) else self.reception.read(request)
         return await self.reception.accept(wanted, idempotency_key)
 
     async def submit_many(self, wanted: Sequence[Mapping[str, Any] | Requisicao]) -> list[Accepted]:
         """All of them in as few transactions as possible. One that is not acceptable refuses the whole call."""
-        parsed = [one if isinstance(one, Requisicao) else requests.parse(one) for one in wanted]
+        parsed = [one if isinstance(one, Requisicao) else self.reception.read(one) for one in wanted]
         return await self.reception.accept_many(parsed)
 
     async def result(self, correlation_id: str, *, wait: float = 0.0) -> dict[str, Any] | None:

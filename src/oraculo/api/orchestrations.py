@@ -15,7 +15,7 @@ from oraculo.api.serving import Running, answered, store_of
 from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import DuplicateCorrelationError, WireError
 from oraculo.ports.store import Query as StoreQuery
-from oraculo.wire import mensagem, names, requests, views
+from oraculo.wire import mensagem, names, views
 from oraculo.wire.requests import Requisicao
 
 router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
@@ -81,7 +81,7 @@ def idempotency_key(request: Request) -> str | None:
 async def submit(request: Request, oraculo: Running) -> Response:
     key = idempotency_key(request)
     value, _ = await body.value(request)
-    wanted = requests.parse(value)
+    wanted = oraculo.reception.read(value)
     request.state.correlation_id = wanted.correlation_id
     if wanted.tipo is not None and wanted.tipo not in (known := oraculo.reception.task_types()):
         detail = f"unknown task type {wanted.tipo!r}; known: {', '.join(sorted(known)) or 'none yet'}"

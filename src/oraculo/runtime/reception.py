@@ -54,8 +54,19 @@ class Reception:
         self._check_webhook = check_webhook
         self._fixed = dict(task_types or {})
         self._types: dict[str, Requisicao] = dict(self._fixed)
+        self.validations = {"valid": 0, "invalid": 0}  # requests that were looked at
+        self.repeated = 0  # requests that had been accepted before
+        self.unnamed = 0  # requests without a correlation_id
 
     # -- requests ----------------------------------------------------------------------------------------------------
+
+    def read(self, value: Any) -> Requisicao:
+        """A decoded JSON value → request, or WireError."""
+        try:
+            return requests.parse(value)
+        except WireError:
+            self.validations["invalid"] += 1
+            raise
 
     async def accept(self, request: Requisicao, idempotency_key: str | None = None) -> Accepted:
         """Durable when it returns. WireError or PlanError: refused; DuplicateCorrelationError: the id is taken."""
@@ -68,9 +79,20 @@ class Reception:
         works = [self.work(request, key) for request, key in zip(wanted, keys or [None] * len(wanted), strict=True)]
         outcomes = await self._engine.submit(works)
         crash.point("before_answer")
-        return [_accepted(work, outcome) for work, outcome in zip(works, outcomes, strict=True)]
+        accepted = [_accepted(work, outcome) for work, outcome in zip(works, outcomes, strict=True)]
+        self.repeated += sum(1 for one in accepted if not one.new)
+        return accepted
 
     def work(self, request: Requisicao, idempotency_key: str | None = None) -> Work:
+        try:
+            work = self._work(request, idempotency_key)
+        except PlanError:
+            self.validations["invalid"] += 1
+            raise
+        self.validations["valid"] += 1
+        return work
+
+    def _work(self, request: Requisicao, idempotency_key: str | None) -> Work:
         requests.check_shape(request)
         name = request.correlation_id
         fresh = name is None and idempotency_key is None
@@ -81,6 +103,7 @@ class Reception:
         self._check_notify(plan)
         if name is None:
             name = new_correlation_id()
+            self.unnamed += 1
         run = self._engine.numbers.next(self._engine.clock.now())
         key = None if idempotency_key is None else Key(idempotency_key, fingerprint, run)
         return Work(Start(run, name, plan, fingerprint), name, fresh=fresh, key=key)
@@ -101,7 +124,7 @@ class Reception:
             inner = message.payload.get("correlation_id", name)
             if inner != name:
                 raise WireError("invalid_request", "payload.correlation_id differs from the envelope's correlation_id")
-            request = requests.parse({**message.payload, "correlation_id": name})
+            request = self.read({**message.payload, "correlation_id": name})
             work = self.work(request)
         except (WireError, PlanError) as error:
             return quarantined(raw, queue, error, name)
