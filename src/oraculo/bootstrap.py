@@ -10,34 +10,38 @@ This is the whole product inside a Python process; `oraculo up` adds HTTP to it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import orjson
 import structlog
 
+from oraculo import logs
 from oraculo.adapters.brokers.breaker import DWELL
 from oraculo.adapters.brokers.failover import FailoverBroker, Switch
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
+from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import MissingExtraError, SettingsError, StoreError, UnknownIdError
-from oraculo.logs import EventLog
+from oraculo.logs.events import EventLog
 from oraculo.ports.broker import Broker
+from oraculo.ports.observer import Observer
 from oraculo.ports.store import Store, SystemEvent
 from oraculo.runtime import crash
-from oraculo.runtime.reception import Accepted, Reception
+from oraculo.runtime.reception import Accepted, Reception, pass_on
 from oraculo.settings import Settings
-from oraculo.wire import names, requests, strict_json, views
+from oraculo.wire import names, requests, strict_json, trace_context, views
 from oraculo.wire.requests import Defaults, Requisicao
 from oraculo.worker import BrokerTransport, Worker
 
@@ -59,6 +63,16 @@ _SERVERS = {  # scheme → extra, module, class; clients are imported when they 
     "rediss": ("redis", "redis_streams", "RedisBroker"),
     "nats": ("nats", "nats_jetstream", "NatsBroker"),
     "kafka": ("kafka", "kafka", "KafkaBroker"),
+}
+
+
+_SYSTEMS = {
+    "amqp": "rabbitmq",
+    "amqps": "rabbitmq",
+    "redis": "redis",
+    "rediss": "redis",
+    "nats": "nats",
+    "kafka": "kafka",
 }
 
 
@@ -92,6 +106,27 @@ def defaults_of(settings: Settings) -> Defaults:
     )
 
 
+def tracer_of(settings: Settings) -> Tracer | None:
+    """None when traces are off: then nothing of them is imported."""
+    if not settings.otel_endpoint:
+        return None
+    exporter = import_module("oraculo.adapters.sinks.otel.export").Exporter
+    place = urlsplit(settings.otel_endpoint)
+    over_http = settings.otel_protocol == "http" or (
+        settings.otel_protocol == "auto" and (place.port == 4318 or place.path.strip("/") != "")
+    )
+    headers = {
+        name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in settings.otel_headers)
+    }
+    schemes = {url.strip().partition("://")[0].lower() for url in settings.broker.split(",")}
+    return Tracer(
+        exporter(settings.otel_endpoint, "http" if over_http else "grpc", headers, settings.service_name),
+        ratio=settings.otel_ratio,
+        parent_based=settings.otel_sampler.startswith("parentbased"),
+        system=_SYSTEMS.get(schemes.pop(), "") if len(schemes) == 1 else "",
+    )
+
+
 def task_types_of(path: str) -> dict[str, Requisicao]:
     """The task types of a JSON file; a fault in it stops the start."""
     if not path:
@@ -120,6 +155,8 @@ class Oraculo:
         self.settings = settings
         self.workers = list(workers)
         self.metrics = Metrics()
+        self.metrics.readings.log_lines = lambda: logs.lines
+        self.tracer = tracer_of(settings)
         self.clock = MonotonicClock()
         self.engine: LocalEngine
         self.reception: Reception
@@ -142,12 +179,17 @@ class Oraculo:
                 WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)
             )
             self.store, self.broker = store, broker
+            observers: list[Observer] = [self.metrics, EventLog()]
+            if self.tracer is not None:
+                observers.append(self.tracer)
+                stack.push_async_callback(self.tracer.close, store)
+                self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
             self.engine = LocalEngine(
                 store,
                 broker,
                 self.clock,
                 notifier=notifier,
-                observers=[self.metrics, EventLog()],
+                observers=observers,
                 max_open=settings.max_open,
                 supervised=not broker.volatile,
             )
@@ -158,6 +200,7 @@ class Oraculo:
                 defaults_of(settings),
                 check_webhook=partial(check_url, allow=settings.webhook_allow),
                 task_types=task_types_of(settings.task_types),
+                trace=pass_on if self.tracer is None else self.tracer.begin,
             )
             await self.reception.load_task_types()
             self.engine.listen(names.REQUESTS, self.reception.from_message)
@@ -165,14 +208,20 @@ class Oraculo:
             stack.push_async_callback(self.engine.stop)
             self.metrics.watch(self.engine, self.reception)
             await self.metrics.count_dead_letters(store)
-            measuring = asyncio.create_task(self.metrics.run(store), name="metrics")
-            stack.callback(measuring.cancel)
+            self._beside(stack, self.metrics.run(store))
+            if self.tracer is not None:
+                self._beside(stack, self.tracer.run(store))
             for worker in self.workers:
                 self._worker_tasks.append(asyncio.create_task(worker.run(BrokerTransport(broker))))
         except BaseException:
             await stack.aclose()
             raise
         return self
+
+    @staticmethod
+    def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+        """Goes on until the orchestrator stops."""
+        stack.callback(asyncio.create_task(work).cancel)
 
     async def __aexit__(self, *_: object) -> None:
         for worker in self.workers:
@@ -196,10 +245,16 @@ class Oraculo:
 
     # -- what a user does --------------------------------------------------------------------------------------------
 
-    async def submit(self, request: Mapping[str, Any] | Requisicao, *, idempotency_key: str | None = None) -> Accepted:
-        """Durable when it returns."""
+    async def submit(
+        self,
+        request: Mapping[str, Any] | Requisicao,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+    ) -> Accepted:
+        """Durable when it returns. `traceparent` (W3C) makes it part of the caller's trace."""
         wanted = request if isinstance(request, Requisicao) else self.reception.read(request)
-        return await self.reception.accept(wanted, idempotency_key)
+        return await self.reception.accept(wanted, idempotency_key, trace_context.parse(traceparent))
 
     async def submit_many(self, wanted: Sequence[Mapping[str, Any] | Requisicao]) -> list[Accepted]:
         """All of them in as few transactions as possible. One that is not acceptable refuses the whole call."""

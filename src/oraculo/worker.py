@@ -55,6 +55,7 @@ class Worker:
         self.concurrency = concurrency
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.patience = patience
+        self.tells = False  # one log line per order at INFO; else at DEBUG
         self._handlers: dict[str, Handler] = {}
         self._stop_asked = False
         self._prepare()
@@ -217,7 +218,19 @@ class Worker:
         except WireError as error:
             log.error("an order that cannot be read", queue=job.queue, error=error.detail)
             return worker_answers.refused(handler, job.body, error.detail)
-        return worker_answers.answer(handler, order, await self._call(handler, order))
+        began = asyncio.get_running_loop().time()
+        payload = await self._call(handler, order)
+        (log.info if self.tells else log.debug)(
+            "work done",
+            correlation_id=order.correlation_id,
+            ticket_id=order.ticket_id,
+            tentativa=order.tentativa,
+            queue=job.queue,
+            status=payload.get("status", "ok"),
+            duration_ms=round((asyncio.get_running_loop().time() - began) * 1000, 3),
+            **_trace(order),
+        )
+        return worker_answers.answer(handler, order, payload)
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
         arguments = worker_answers.arguments(handler, order)
@@ -234,7 +247,9 @@ class Worker:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise  # it is us who are cancelled, and not something that the function waited for
-            log.exception("work failed", correlation_id=order.correlation_id, ticket_id=order.ticket_id)
+            log.exception(
+                "work failed", correlation_id=order.correlation_id, ticket_id=order.ticket_id, **_trace(order)
+            )
             return worker_answers.failure(handler, type(error).__name__, str(error) or type(error).__name__, False)
         return worker_answers.success(handler, value)
 
@@ -274,6 +289,12 @@ class Worker:
             if pause != RETRY_FIRST:
                 log.info("answers sent", answers=len(answers))
             return
+
+
+def _trace(order: Mensagem) -> dict[str, str]:
+    """The ids of the trace that an order belongs to, as log fields."""
+    context = order.traceparent or ""
+    return {"trace.id": context[3:35], "span.id": context[36:52]} if len(context) >= 55 else {}
 
 
 async def _give_back(transport: Transport, job: Job) -> None:

@@ -17,6 +17,7 @@ import orjson
 
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import WireError
+from oraculo.redaction import redact
 from oraculo.wire import mensagem, payloads, strict_json
 from oraculo.wire.mensagem import Mensagem
 
@@ -67,7 +68,7 @@ def success(handler: Handler, value: Any) -> dict[str, Any]:
 
 def failure(handler: Handler, code: str, text: str, definitive: bool) -> dict[str, Any]:
     key = "fonte" if handler.kind is Kind.COLETA else "executador"
-    text = text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    text = redact(text).encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
     erro = {"codigo": code, "mensagem": text[:4000], "definitivo": definitive}
     return {key: handler.name, "status": "erro", "dados": None, "erros": [erro]}
 

@@ -15,7 +15,7 @@ from oraculo.api.serving import Running, answered, store_of
 from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import DuplicateCorrelationError, WireError
 from oraculo.ports.store import Query as StoreQuery
-from oraculo.wire import mensagem, names, views
+from oraculo.wire import mensagem, names, trace_context, views
 from oraculo.wire.requests import Requisicao
 
 router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
@@ -88,7 +88,10 @@ async def submit(request: Request, oraculo: Running) -> Response:
         raise ProblemError(
             "unknown_task_type", detail, errors=[{"campo": "tipo", "mensagem": detail}], known=sorted(known)
         )
-    accepted = await oraculo.reception.accept(wanted, key)
+    traceparent = request.scope.get(trace_context.HEADER)
+    if traceparent is None:  # nobody here makes traces; the caller's is passed on
+        traceparent = trace_context.parse(request.headers.get(trace_context.HEADER))
+    accepted = await oraculo.reception.accept(wanted, key, traceparent)
     name = accepted.correlation_id
     if wanted.correlation_id is not None and wanted.correlation_id != name:
         raise DuplicateCorrelationError("Idempotency-Key", key or "")

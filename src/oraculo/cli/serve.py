@@ -43,7 +43,7 @@ def up(
     if port is not None:
         chosen = replace(chosen, port=port)
     check_binding(chosen)
-    logs.configure(chosen.log_level, chosen.log_format)
+    logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
     workers = [inputs.worker(target) for target in worker or ()]
     for one in workers:
         one.patience = min(one.patience, WORKER_PATIENCE)

@@ -36,10 +36,11 @@ def worker(
     from oraculo import logs
 
     chosen = settings.load()
-    logs.configure(chosen.log_level, chosen.log_format)
+    logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
     found = inputs.worker(target)
     found.concurrency = concurrency or found.concurrency
     found.name = name or found.name
+    found.tells = True
     if url is not None or chosen.broker.startswith("memory:"):
         run(_over_http(found, url or chosen.url, chosen.api_key, lease, json))
     else:

@@ -27,7 +27,7 @@ from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
 from oraculo.runtime.work import Work
-from oraculo.wire import payloads
+from oraculo.wire import payloads, trace_context
 
 log = structlog.get_logger("oraculo.perform")
 
@@ -88,9 +88,10 @@ class Performer:
                         tickets, payloads.orders(state, tickets, now), strict=True
                     ):
                         since = state.tickets[position].dispatched_at if attempt == 1 else None
-                        self._owed.append(
-                            (state.run, position, attempt, Outgoing(queue, body, message_id), since or now)
-                        )
+                        message = Outgoing(queue, body, message_id)
+                        if state.traceparent is not None:
+                            message.headers = {trace_context.HEADER: payloads.trace_of(state, position, attempt)}
+                        self._owed.append((state.run, position, attempt, message, since or now))
                     self._arrived.set()
                 case Notify(number, attempt):
                     if state.notices[number].phase is NoticePhase.OWED:
@@ -269,11 +270,18 @@ class Performer:
     def _notify(self, state: Orchestration, number: int, attempt: int) -> None:
         target = state.notices[number].target
         where = state.plan.notify.webhook if target == "webhook" else state.plan.notify.queue
-        task = asyncio.create_task(self._deliver(state.run, state.correlation_id, number, attempt, target, where or ""))
+        trace = None
+        if state.traceparent is not None:
+            trace = trace_context.child(state.traceparent, trace_context.notice_span(state.run, number, attempt))
+        task = asyncio.create_task(
+            self._deliver(state.run, state.correlation_id, number, attempt, target, where or "", trace)
+        )
         self._notices.add(task)
         task.add_done_callback(self._notices.discard)
 
-    async def _deliver(self, run: int, name: str, number: int, attempt: int, target: str, where: str) -> None:
+    async def _deliver(
+        self, run: int, name: str, number: int, attempt: int, target: str, where: str, trace: str | None
+    ) -> None:
         async with self._gate:
             body = await self._read_result(run)
             crash.point("before_notify")
@@ -281,11 +289,12 @@ class Performer:
             if body is None:
                 receipt = Receipt(Outcome.REFUSED, "the result is no longer stored")
             elif target == "fila":
-                receipt = await self._to_queue(Outgoing(where, body, identity))
+                headers = {trace_context.HEADER: trace} if trace is not None else None
+                receipt = await self._to_queue(Outgoing(where, body, identity, headers))
             elif self._notifier is None:
                 receipt = Receipt(Outcome.REFUSED, "webhooks are not configured")
             else:
-                receipt = await self._notifier.notify(Notice(where, identity, body))
+                receipt = await self._notifier.notify(Notice(where, identity, body, trace))
             crash.point("after_notify")
         log.info(
             "notice",

@@ -114,6 +114,11 @@ def waiting_for(state: Orchestration) -> str | None:
     return "aguarda " + "; ".join(parts) if parts else None
 
 
+def event_name(kind: type) -> str:
+    """What the outside calls an event of this class."""
+    return _SNAKE[kind]
+
+
 _SNAKE = {cls: "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__)[1:] for cls in ev.Event.__args__}
 
 
@@ -139,6 +144,9 @@ def _fields(run: int, plan: Any, event: ev.Event) -> dict[str, Any]:
                 shown["tickets_total"] = len(value.tasks)
             case "run" | "fingerprint" | "digest":
                 pass
+            case "traceparent":
+                if value is not None:
+                    shown["trace_id"] = value[3:35]
             case name:
                 shown[_NAMES.get(name, name)] = value
     return shown
