@@ -31,8 +31,8 @@ def test_a_fan_out_and_its_fan_in() -> None:
     assert (workflow.name, workflow.parent) == ("orchestration_workflow.run", "00f067aa0ba902b7")
     assert (workflow.start, workflow.end) == (at(0), at(5))
     assert [name for name, _, _ in workflow.events] == [
-        "plan_validated", "tickets_generated", "tickets_published", "fan_in_closed", "tickets_published", "fan_in_closed",
-        "results_consolidated",
+        "plan_validated", "tickets_generated", "tickets_published", "fan_in_closed", "tickets_published",
+        "fan_in_closed", "results_consolidated",
     ]  # fmt: skip
     tickets = {span.id: span for span in found if span.name == "ticket_execution"}
     assert {span.parent for span in tickets.values()} == {workflow.id}

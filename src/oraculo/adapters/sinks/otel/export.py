@@ -24,7 +24,7 @@ except ImportError as error:
 QUEUE = 50_000  # spans that wait at most; more are dropped
 BATCH = 512
 DELAY_MS = 1000
-TIMEOUT_S = 10
+TIMEOUT_S = 4
 _KINDS = {kind.name.lower(): kind for kind in SpanKind}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
