@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -73,6 +74,8 @@ class Metrics:
         self._look = engine.observe
         self._clock = engine.clock
         self.readings.engine, self.readings.reception = engine, reception
+        for source, target in permutations(getattr(engine.broker, "members", ()), 2):
+            self.families.switches.labels(source, target)
 
     async def run(self, store: Store) -> None:
         """For ever: look at the event loop, the deadlines, and now and then at the dead letters."""
