@@ -24,3 +24,9 @@ def dois(dados: list[dict[str, object]]) -> dict[str, object]:
 async def falha(parametros: dict[str, object]) -> None:
     planted = os.environ["PLANTED"]
     raise RuntimeError(f"postgresql://ana:{planted}@banco/x refused token={planted}, Authorization: Bearer {planted}")
+
+
+both = Worker()
+both.escavador("um")(um)
+both.escavador("falha")(falha)
+both.executador("dois")(dois)

@@ -26,7 +26,7 @@ from oraculo.wire.names import REQUESTS, RESULTS
 
 MOST_CAUSES = 500  # series of dead letters
 TICK = 0.5  # seconds between two looks at the event loop
-DEAD_LETTERS_EVERY = 10.0  # seconds between two looks at the table of dead letters
+DEAD_LETTERS_EVERY = 5.0  # seconds between two looks at the table of dead letters
 REFUSED = "mensagem_recusada"
 _COMPONENTS = {REQUESTS: "requests", RESULTS: "results"}
 
