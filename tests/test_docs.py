@@ -10,6 +10,8 @@ import typer
 
 from oraculo import errors
 from oraculo.adapters.sinks.prometheus import Metrics
+from oraculo.adapters.sinks.prometheus.families import described
+from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
 from oraculo.api.app import create_app
 from oraculo.bootstrap import Oraculo
 from oraculo.cli.main import app
@@ -46,7 +48,8 @@ def test_every_setting_that_the_documents_name_exists() -> None:
 def test_every_metric_is_documented_with_its_labels_and_every_documented_metric_exists() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (counter|gauge|histogram) \| (.*?) \| (.*) \|$", text("observability.md"), re.M)
     documented = {(name, kind, tuple(re.findall(r"\w+", labels)), meaning) for name, kind, labels, meaning in rows}
-    exported = {(one.name, one.type, one.labels, one.text) for one in Metrics().described()}
+    registries = (Metrics().registry, WorkerMetrics(lambda: 0).registry)
+    exported = {tuple(one) for registry in registries for one in described(registry)}
     assert documented == exported
     assert set(re.findall(r"`(orchestrat\w+_\w+)`", text("observability.md"))) <= {name for name, _, _, _ in exported}
 

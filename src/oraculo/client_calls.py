@@ -208,6 +208,12 @@ def ticket(ticket_id: str) -> Script[Object]:
     return _fetch(Call("GET", f"{API}/tickets/{part(ticket_id)}"))
 
 
+def metrics() -> Script[str]:
+    """The metrics of the server, in the text format of Prometheus."""
+    got: Answer = yield Call("GET", "/metrics")
+    return str(got.body)
+
+
 def brokers() -> Script[Object]:
     """The brokers as the server sees them, and when publishing switched."""
     return _fetch(Call("GET", f"{API}/brokers"))

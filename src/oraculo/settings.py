@@ -176,6 +176,12 @@ VARIABLES: dict[str, Variable] = {
     "webhook_allow": Variable(
         "ORACULO_WEBHOOK_ALLOW", "", _list, "host:port that webhooks may reach although private or without TLS"
     ),
+    "metrics_port": Variable(
+        "ORACULO_METRICS_PORT",
+        "",
+        lambda name, value: _whole(0, 65535)(name, value) if value else None,
+        "port on which `/metrics` is served without a key, also by `oraculo worker`; empty: none, 0: a free one",
+    ),
     "log_level": Variable(
         "LOG_LEVEL", "INFO", lambda name, value: _one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
     ),
@@ -233,6 +239,7 @@ class Settings:
     max_open: int
     webhook_secrets: tuple[str, ...]
     webhook_allow: tuple[str, ...]
+    metrics_port: int | None
     log_level: str
     log_format: str
     otel_endpoint: str
@@ -249,7 +256,7 @@ class Settings:
         for field in fields(self):
             variable = VARIABLES[field.name]
             value = getattr(self, field.name)
-            text = ",".join(value) if isinstance(value, tuple) else str(value)
+            text = ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
             values[variable.name] = "***" if variable.secret and text else redact(text)
         return values
 

@@ -29,7 +29,7 @@ from oraculo.wire import mensagem, names
 from oraculo.wire.mensagem import Mensagem
 from oraculo.worker_answers import Handler
 from oraculo.worker_threads import Threads
-from oraculo.worker_transport import BrokerTransport, Job, Transport
+from oraculo.worker_transport import BrokerTransport, Job, Meter, Transport
 
 __all__ = ["BrokerTransport", "Job", "Transport", "Worker"]
 
@@ -56,6 +56,7 @@ class Worker:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.patience = patience
         self.tells = False  # one log line per order at INFO; else at DEBUG
+        self.meter: Meter | None = None
         self._handlers: dict[str, Handler] = {}
         self._stop_asked = False
         self._prepare()
@@ -157,6 +158,8 @@ class Worker:
             if self._stopping.is_set():
                 await asyncio.gather(*(_give_back(transport, job) for job in jobs))
                 return
+            if self.meter is not None and jobs:
+                self.meter.consumed(handler.kind, len(jobs))
             for job in jobs:
                 task = asyncio.create_task(self._do(transport, handler, job))
                 self._doing.add(task)
@@ -218,8 +221,18 @@ class Worker:
         except WireError as error:
             log.error("an order that cannot be read", queue=job.queue, error=error.detail)
             return worker_answers.refused(handler, job.body, error.detail)
-        began = asyncio.get_running_loop().time()
-        payload = await self._call(handler, order)
+        clock, meter = asyncio.get_running_loop().time, self.meter
+        began = clock()
+        if meter is not None:
+            meter.began(handler.kind, order.tentativa or 1)
+        try:
+            payload = await self._call(handler, order)
+        except BaseException:  # cancelled: it is given back
+            if meter is not None:
+                meter.abandoned()
+            raise
+        if meter is not None:
+            meter.ended(handler.kind, clock() - began, worker_answers.error_of(payload))
         (log.info if self.tells else log.debug)(
             "work done",
             correlation_id=order.correlation_id,
@@ -227,7 +240,7 @@ class Worker:
             tentativa=order.tentativa,
             queue=job.queue,
             status=payload.get("status", "ok"),
-            duration_ms=round((asyncio.get_running_loop().time() - began) * 1000, 3),
+            duration_ms=round((clock() - began) * 1000, 3),
             **_trace(order),
         )
         return worker_answers.answer(handler, order, payload)

@@ -73,6 +73,13 @@ def failure(handler: Handler, code: str, text: str, definitive: bool) -> dict[st
     return {key: handler.name, "status": "erro", "dados": None, "erros": [erro]}
 
 
+def error_of(payload: dict[str, Any]) -> str | None:
+    """The code of the failure that a payload tells; None when it tells none."""
+    if payload.get("status") != "erro" or not payload.get("erros"):
+        return None
+    return str(payload["erros"][0].get("codigo", "erro"))
+
+
 def answer(handler: Handler, order: Mensagem, payload: dict[str, Any]) -> bytes:
     """The bytes of the answer; acceptable, whatever `payload` holds."""
     try:

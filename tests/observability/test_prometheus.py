@@ -26,6 +26,7 @@ from cli.processes import eventually
 from observability.otlp import Receiver
 from observability.truth import Truth
 from oraculo.adapters.sinks.prometheus import Metrics
+from oraculo.adapters.sinks.prometheus.families import described
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -363,7 +364,7 @@ def test_every_scrape_went_well(scene: Scene) -> None:
     assert (target["health"], target["lastError"]) == ("up", "")
     names = {one["metric"]["__name__"] for one in scene.prometheus.query('{job="oraculo"}')}
     stray = {name for name in names if not name.startswith(("scrape_", "up", "ALERTS", "oraculo:", "process_"))}
-    exported = {one.name for one in Metrics().described()}
+    exported = {one.name for one in described(Metrics().registry)}
     assert {re.sub("_(bucket|sum|count|created)$", "", name) for name in stray} <= exported | {
         name.removesuffix("_total") for name in exported
     }

@@ -21,6 +21,7 @@ from oraculo.cli import (
     schema,
     serve,
     task_types,
+    top,
     work,
 )
 from oraculo.cli.exits import Exit, code_of, line_of
@@ -68,6 +69,7 @@ add(app, "show", look.show, "oraculo show abc123 --json")
 add(app, "cancel", follow.cancel, "oraculo cancel abc123 --motivo 'pedido errado'")
 add(app, "workers", look.workers, "oraculo workers")
 add(app, "brokers", look.brokers, "oraculo brokers")
+add(app, "top", top.top, "oraculo top --every 5")
 add(app, "replay", replay.replay, "oraculo replay abc123 --until 12")
 add(app, "doctor", doctor.doctor, "oraculo doctor")
 add(app, "prune", prune.prune, "oraculo prune --older-than 30d --yes")

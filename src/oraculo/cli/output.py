@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any
 
-import structlog
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -72,7 +71,7 @@ def note(text: str) -> None:
     """A line for people, on standard error; a log line where that is for machines."""
     logs = sys.modules.get("oraculo.logs")  # a command that never configured them need not wait for their import
     if logs is not None and logs.stream is not None:
-        structlog.get_logger("oraculo.cli").info(text)
+        logs.say(text)
         return
     err().print(Text(safe(text)))
 

@@ -103,6 +103,7 @@ async def serve(
     """Until a signal; then stop taking, finish what is under way, and end within half a minute."""
     import uvicorn
 
+    from oraculo.adapters.sinks.prometheus.port import metrics_port
     from oraculo.api.app import create_app
     from oraculo.bootstrap import Oraculo
     from oraculo.runtime.tuning import tune
@@ -136,7 +137,11 @@ async def serve(
         server.should_exit = True
 
     with signals(stop):
-        async with oraculo:
+        async with oraculo, contextlib.AsyncExitStack() as stack:
+            if chosen.metrics_port is not None:
+                await stack.enter_async_context(
+                    metrics_port(chosen.host, chosen.metrics_port, oraculo.metrics.exposition)
+                )
             tune()
             await server.serve([listener])
 

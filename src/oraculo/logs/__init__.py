@@ -11,7 +11,9 @@ import logging
 import os
 import socket
 import sys
+import time
 from collections import Counter
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, BinaryIO
 
@@ -19,7 +21,7 @@ import orjson
 import structlog
 
 from oraculo import __version__
-from oraculo.redaction import clean
+from oraculo.redaction import clean, redact
 
 ECS = "8.11"
 _LIBRARIES = logging.WARNING  # what is below is of interest to their authors
@@ -80,6 +82,12 @@ def write(about: list[dict[str, Any]]) -> None:
     assert stream is not None
     stream.write(b"".join([orjson.dumps({**line, **_service}, option=_OPTIONS) for line in about]))
     stream.flush()
+
+
+def say(text: str) -> None:
+    """A line that is written whatever the level."""
+    stamp = datetime.fromtimestamp(time.time(), UTC)
+    write([{"@timestamp": stamp, "log.level": "info", "message": redact(text), "log.logger": "oraculo.cli"}])
 
 
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
@@ -31,13 +31,6 @@ REFUSED = "mensagem_recusada"
 _COMPONENTS = {REQUESTS: "requests", RESULTS: "results"}
 
 Counts = Tally[tuple[Any, ...]]
-
-
-class Series(NamedTuple):
-    name: str
-    type: str
-    labels: tuple[str, ...]
-    text: str
 
 
 class Metrics:
@@ -237,14 +230,6 @@ class Metrics:
 
     def switched(self, source: str, target: str) -> None:
         self.families.switches.labels(source, target).inc()
-
-    def described(self) -> Iterable[Series]:
-        """All that can be scraped here."""
-        declared = {one._name: one._labelnames for one in vars(self.families).values()}
-        for metric in self.registry.collect():
-            labels = declared.get(metric.name, getattr(metric, "_labelnames", ()))
-            suffix = "_total" if metric.type == "counter" else ""
-            yield Series(metric.name + suffix, metric.type, tuple(labels), metric.documentation)
 
 
 def _add(tally: Counts, *key: Any) -> None:

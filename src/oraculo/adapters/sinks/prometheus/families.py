@@ -5,7 +5,9 @@ Label values that are known beforehand exist from the start with 0, so that the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -22,6 +24,22 @@ MOST_RETRIES = 10  # retries beyond share one series, `10+`
 WORKFLOW_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14400)
 FAST_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+
+
+class Series(NamedTuple):
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    text: str
+
+
+def described(registry: CollectorRegistry) -> Iterator[Series]:
+    """All that can be scraped from a registry."""
+    declared = {getattr(one, "_name", ""): getattr(one, "_labelnames", ()) for one in registry._collector_to_names}
+    for metric in registry.collect():
+        labels = declared.get(metric.name, getattr(metric, "_labelnames", ()))
+        suffix = "_total" if metric.type == "counter" else ""
+        yield Series(metric.name + suffix, metric.type, tuple(labels), metric.documentation)
 
 
 class Families:
