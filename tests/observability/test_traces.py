@@ -133,10 +133,13 @@ def _check(receiver: Receiver, worker: PlainWorker, queues: list[str], name: str
     assert len(mine) == len(made) + 2
     assert not any(span.error for span in mine)
     for span in made:
-        assert span.attributes["neural.hive.intent.id"] == span.attributes["neural.hive.correlation.id"] == name
+        assert span.attributes["neural.hive.correlation.id"] == name
+        assert span.attributes["neural.hive.component"] == "orchestrator"
+    for span in (workflow, *tickets.values()):
+        assert span.attributes["neural.hive.intent.id"] == name
         assert span.attributes["neural.hive.workflow.id"] == f"orch-flow-c-{name}"
         assert len(span.attributes["neural.hive.plan.id"]) == 36
-        assert span.start <= span.end
+    assert all(span.start <= span.end for span in mine)
     assert len({span.attributes["neural.hive.ticket.id"] for span in tickets.values()}) == len(queues)
 
 

@@ -24,6 +24,7 @@ from oraculo.wire import trace_context as context
 log = structlog.get_logger("oraculo.traces")
 
 AT_ONCE = 64  # journals that are read together
+MOST_EVENTS = 200_000  # that are kept in memory
 PATIENCE = 5.0  # seconds for the last traces at a stop
 AGAIN = 1.0
 
@@ -47,6 +48,8 @@ class Tracer:
         self._system = system
         self._ended: dict[int, tuple[str, int]] = {}  # run → its context, first event whose spans are not sent yet
         self._answers: dict[int, dict[int, str]] = {}  # run → contexts of answers, by the number of their event
+        self._seen: dict[int, list[Recorded]] = {}  # run → its journal from the first event on, as far as it is known
+        self._events = 0  # in those
         self._arrived = asyncio.Event()
 
     # -- sampling ------------------------------------------------------------------------------------------------------
@@ -84,6 +87,7 @@ class Tracer:
             if traceparent is None or not step.events or not context.sampled(traceparent):
                 continue
             run = step.state.run
+            self._remember(run, step)
             if isinstance(step.cause, RecordResult) and step.cause.traceparent is not None:
                 self._answers.setdefault(run, {})[step.first] = step.cause.traceparent
             closed = step.state.closed_at
@@ -94,6 +98,20 @@ class Tracer:
                 elif before is None:
                     self._ended[run] = (traceparent, step.first)
                 self._arrived.set()
+
+    def _remember(self, run: int, step: Step) -> None:
+        """What was seen need not be read. Too much of it, or without its beginning, is left to the store."""
+        journal = self._seen.get(run)
+        if journal is None and step.first == 1 and self._events < MOST_EVENTS:
+            journal = self._seen[run] = []
+        if journal is not None:
+            journal.append(Recorded(run, step.first, step.at, step.events))
+            self._events += len(step.events)
+
+    def _journal(self, run: int) -> list[Recorded]:
+        journal = self._seen.pop(run, [])
+        self._events -= sum(len(one.events) for one in journal)
+        return journal
 
     async def run(self, store: Store) -> None:
         """Read the journals of what has ended, for ever."""
@@ -109,8 +127,12 @@ class Tracer:
 
     async def _some(self, store: Store) -> None:
         runs = list(self._ended)[:AT_ONCE]
-        journals = await store.load(runs)
-        chosen = [(*self._ended.pop(run), journals.get(run, []), self._answers.pop(run, {})) for run in runs]
+        unknown = [run for run in runs if run not in self._seen]
+        journals = await store.load(unknown) if unknown else {}
+        chosen = [
+            (*self._ended.pop(run), self._journal(run) or journals.get(run, []), self._answers.pop(run, {}))
+            for run in runs
+        ]
         await asyncio.to_thread(self._send, chosen)  # a wide orchestration has many spans
 
     def _send(self, chosen: Sequence[tuple[str, int, list[Recorded], dict[int, str]]]) -> None:

@@ -37,7 +37,16 @@ class Exporter:
 
     def __init__(self, endpoint: str, protocol: str, headers: dict[str, str], service: str) -> None:
         self.counts: Counter[str] = Counter({"feito": 0, "enviado": 0, "perdido": 0})
-        self._resource = Resource.create({"service.name": service, "service.version": __version__})
+        self._resource = _Resource(
+            Resource.create(
+                {
+                    "service.name": service,
+                    "service.version": __version__,
+                    "neural.hive.component": "orchestrator",
+                    "neural.hive.layer": "orchestration",
+                }
+            ).attributes
+        )
         exporter = _Counting(_exporter(endpoint, protocol, headers), self.counts)
         self._processor = BatchSpanProcessor(exporter, QUEUE, DELAY_MS, BATCH, TIMEOUT_S * 1000)
 
@@ -69,6 +78,13 @@ class Exporter:
     def close(self) -> None:
         """Send what waits, within the SDK's patience."""
         self._processor.shutdown()  # type: ignore[no-untyped-call]
+
+
+class _Resource(Resource):
+    """The encoder looks a span's resource up by its hash, and the original writes JSON for that every time."""
+
+    def __hash__(self) -> int:
+        return id(self)
 
 
 class _Counting(SpanExporter):

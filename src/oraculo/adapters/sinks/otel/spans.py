@@ -83,32 +83,32 @@ class _Reader:
                     self._released.setdefault(position, at)
                     self._sent[position] = (attempt, at)
                     self._confirmed.pop(position, None)
-                self._note("tickets_published", at, {"tickets": len(positions), "tentativa": attempt})
+                self._note("tickets_published", at, {"tickets": len(positions)})
             case ev.DispatchConfirmed(confirmed):
                 self._confirmed.update((position, at) for position, _ in confirmed)
-            case ev.FanInClosed(gate, passed):
-                self._note("fan_in_closed", at, {"fan_in": gate, "atendido": passed})
+            case ev.FanInClosed(_gate, passed):
+                self._note("fan_in_closed", at, {"atendido": passed})
             case ev.TicketConcluded(position, attempt):
                 self._concluded.add(position)
-                yield from self._attempt(position, at, number, Status.CONCLUIDA, None)
+                yield from self._attempt(position, at, number, None)
                 yield self._ticket(position, at, number, Status.CONCLUIDA, None)
-            case ev.AttemptFailed(position, _attempt, cause, erros):
-                yield from self._attempt(position, at, number, Status(cause.value), _first(erros))
+            case ev.AttemptFailed(position, _attempt, _cause, erros):
+                yield from self._attempt(position, at, number, _first(erros))
             case ev.TicketFailed(position, _attempt, status, erros):
-                yield from self._attempt(position, at, number, status, _first(erros))
+                yield from self._attempt(position, at, number, _first(erros))
                 yield self._ticket(position, at, number, status, _first(erros))
             case ev.TicketsClosed(positions, status, reason):
                 error = redact(reason) if status is Status.TIMEOUT else None
                 for position in positions:
-                    yield from self._attempt(position, at, number, status, error)
+                    yield from self._attempt(position, at, number, error)
                     if position in self._released:
                         yield self._ticket(position, at, number, status, error)
             case ev.LateAnswerKept(position, attempt):
                 parent = context.attempt_span(self._run, position, attempt)
-                about = {**self._about(position), "tentativa": attempt, "late": True}
+                about = {**self._order(position, attempt), "late": True}
                 yield Span(ANSWER, context.answer_span(self._run, number), parent, at, at, about, number, "consumer")
             case ev.OrchestrationClosed(status):
-                self._note("results_consolidated", at, {"status": status.value})
+                self._note("results_consolidated", at, {})
                 workflow = self._workflow
                 workflow.end, workflow.number = at, number
                 workflow.attributes["oraculo.status"] = status.value
@@ -132,31 +132,35 @@ class _Reader:
             "neural.hive.intent.id": name,  # a request is its own intent
             "neural.hive.plan.id": plan_id(event.run),
             "neural.hive.workflow.id": f"orch-flow-c-{name}",
-            "neural.hive.workflow.type": event.plan.tipo or "coleta_execucao",
-            "neural.hive.component": "orchestrator",
-            "neural.hive.layer": "orchestration",
-            "plan.id": plan_id(event.run),
         }
         own = context.workflow_span(event.run)
         parent = None if own == self._parent else self._parent
-        self._workflow = Span(WORKFLOW, own, parent, at, at, dict(self._common), 0)
-        self._note("plan_validated", at, {"rules": event.plan.rules})
+        attributes = {**self._common, "neural.hive.workflow.type": event.plan.tipo or "coleta_execucao"}
+        attributes["plan.id"] = attributes["neural.hive.plan.id"]
+        self._workflow = Span(WORKFLOW, own, parent, at, at, attributes, 0)
+        self._note("plan_validated", at, {})
         self._note("tickets_generated", at, {"tickets": len(event.plan.tasks)})
 
     def _note(self, name: str, at: datetime, about: Attributes) -> None:
         if len(self._workflow.events) < MOST_EVENTS:
             self._workflow.events.append((name, at, about))
 
-    def _about(self, position: int) -> Attributes:
-        identity = ticket_id(self._run, position)
-        return {**self._common, "neural.hive.ticket.id": identity, "ticket.id": identity}
+    def _order(self, position: int, attempt: int) -> Attributes:
+        """Of the spans inside a ticket's; few, because every attribute costs and the ticket has the others."""
+        return {
+            "neural.hive.correlation.id": self._common["neural.hive.correlation.id"],
+            "neural.hive.ticket.id": ticket_id(self._run, position),
+            "messaging.destination": self._plan.tasks[position].queue,
+            "tentativa": attempt,
+        }
 
     def _ticket(self, position: int, at: datetime, number: int, status: Status, error: str | None) -> Span:
-        task = self._plan.tasks[position]
+        task, identity = self._plan.tasks[position], ticket_id(self._run, position)
         attributes = {
-            **self._about(position),
+            **self._common,
+            "neural.hive.ticket.id": identity,
+            "ticket.id": identity,
             "ticket.status": status.value,
-            "ticket.type": task.kind.value,
             "messaging.destination": task.queue,
         }
         span = Span(
@@ -174,18 +178,11 @@ class _Reader:
             span.links = [context.ticket_span(self._run, p) for p in inputs]
         return span
 
-    def _attempt(self, position: int, at: datetime, number: int, status: Status, error: str | None) -> Iterator[Span]:
+    def _attempt(self, position: int, at: datetime, number: int, error: str | None) -> Iterator[Span]:
         attempt, since = self._sent.pop(position, (0, at))
         if not attempt:
             return  # it waits for its next attempt, or was never sent
-        attributes = {
-            **self._about(position),
-            "ticket.status": status.value,
-            "messaging.operation.type": "send",
-            "messaging.destination": self._plan.tasks[position].queue,
-            "messaging.message.id": f"{ticket_id(self._run, position)}.{attempt}",
-            "tentativa": attempt,
-        }
+        attributes = self._order(position, attempt)
         if self._system:
             attributes["messaging.system"] = self._system
         own = context.attempt_span(self._run, position, attempt)
@@ -196,8 +193,7 @@ class _Reader:
         yield span
         answer = self._answers.get(number)
         if answer is not None and context.trace_id(answer) == self._trace and context.span_id(answer) != own:
-            about = {**self._about(position), "tentativa": attempt}
-            inside = context.span_id(answer)
+            inside, about = context.span_id(answer), self._order(position, attempt)
             yield Span(ANSWER, context.answer_span(self._run, number), inside, at, at, about, number, "consumer")
 
     def _notice(self, notice: int, attempt: int, at: datetime, number: int, detail: str, *, failed: bool) -> Span:
