@@ -182,6 +182,7 @@ class Oraculo:
             observers: list[Observer] = [self.metrics, EventLog()]
             if self.tracer is not None:
                 observers.append(self.tracer)
+                await self.tracer.recover(store)
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
             self.engine = LocalEngine(

@@ -41,6 +41,7 @@ class Receiver:
     raw: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    status: int = 200  # that it answers over HTTP
 
     def take(self, request: service.ExportTraceServiceRequest, headers: dict[str, str]) -> None:
         self.raw.append(request.SerializeToString())
@@ -112,7 +113,7 @@ def _handler(receiver: Receiver) -> type[http.server.BaseHTTPRequestHandler]:
             if self.headers.get("content-encoding") == "gzip":
                 body = gzip.decompress(body)
             receiver.take(service.ExportTraceServiceRequest.FromString(body), dict(self.headers))
-            self.send_response(200)
+            self.send_response(receiver.status)
             self.send_header("content-type", "application/x-protobuf")
             self.end_headers()
 

@@ -17,8 +17,9 @@ from acceptance.conftest import Server
 from api.conftest import settings_for
 from observability.otlp import Receiver, Seen
 from oraculo.bootstrap import Oraculo
-from oraculo.core.commands import RecordResult
+from oraculo.core.commands import RecordResult, Start
 from oraculo.core.vocabulary import Kind
+from oraculo.runtime.intake import result_work
 from oraculo.runtime.work import Work
 from oraculo.wire import trace_context as context
 
@@ -184,11 +185,39 @@ async def test_off_nothing_is_made_and_a_callers_context_is_passed_on(tmp_path: 
         assert oraculo.tracer is None
 
 
-async def test_a_backend_that_is_away_costs_nothing_but_its_spans(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, OTEL_EXPORTER_ENDPOINT="http://127.0.0.1:1/v1/traces")
-    async with Oraculo(settings) as oraculo:
-        accepted = await oraculo.submit({"coletas": [{"fonte": "a"}], "correlation_id": "x"})
-        await oraculo.engine.submit([result(accepted.run, "a")])
-        assert await oraculo.result("x", wait=10) is not None
+async def test_the_context_of_a_message_is_that_of_its_envelope_or_of_its_headers(tmp_path: Path) -> None:
+    message = {"correlation_id": "x", "tipo_evento": "iniciar_coleta", "timestamp": "2025-10-14T12:00:00Z"}
+    request = {**message, "payload": {"coletas": [{"fonte": "a"}]}}
+    answer = {**message, "tipo_evento": "resultado_coleta", "payload": {"fonte": "a", "dados": 1}}
+    headers = {"traceparent": CALLER}
+    async with Oraculo(settings_for(tmp_path)) as oraculo:
+        for translate, body in ((oraculo.reception.from_message, request), (result_work, answer)):
+            for work in (
+                translate(json.dumps(body).encode(), "q", headers),
+                translate(json.dumps({**body, "traceparent": CALLER}).encode(), "q", {}),
+            ):
+                assert isinstance(work.command, Start | RecordResult)
+                assert work.command.traceparent == CALLER
+            work = translate(json.dumps(body).encode(), "q", {"traceparent": "nonsense"})
+            assert isinstance(work.command, Start | RecordResult) and work.command.traceparent is None
+
+
+async def test_what_ended_just_before_a_process_did_is_sent_by_the_next(tmp_path: Path) -> None:
+    with Receiver("http", status=400) as gone, Receiver("http") as receiver:
+        async with Oraculo(settings_for(tmp_path, OTEL_EXPORTER_ENDPOINT=gone.url)) as first:
+            accepted = await first.submit({"coletas": [{"fonte": "a"}], "correlation_id": "x"})
+            await first.engine.submit([result(accepted.run, "a")])
+        async with Oraculo(settings_for(tmp_path, OTEL_EXPORTER_ENDPOINT=receiver.url)):
+            pass
+    assert {span.id for span in receiver.spans} == {span.id for span in gone.spans}
+    assert len(receiver.spans) == 3
+
+
+async def test_a_backend_that_refuses_costs_nothing_but_its_spans(tmp_path: Path) -> None:
+    with Receiver("http", status=400) as receiver:
+        async with Oraculo(settings_for(tmp_path, OTEL_EXPORTER_ENDPOINT=receiver.url)) as oraculo:
+            accepted = await oraculo.submit({"coletas": [{"fonte": "a"}], "correlation_id": "x"})
+            await oraculo.engine.submit([result(accepted.run, "a")])
+            assert await oraculo.result("x", wait=10) is not None
     assert oraculo.tracer is not None
-    assert oraculo.tracer.exporter.counts["enviado"] == 0
+    assert oraculo.tracer.exporter.counts == {"feito": 3, "enviado": 0, "perdido": 3}

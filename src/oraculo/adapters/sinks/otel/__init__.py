@@ -10,20 +10,23 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Protocol
 
 import structlog
 
 from oraculo.adapters.sinks.otel.spans import Span, spans_of
 from oraculo.core.commands import RecordResult
+from oraculo.core.events import OrchestrationStarted
 from oraculo.core.step import Step
 from oraculo.errors import StoreError
-from oraculo.ports.store import Batch, Recorded, Store
+from oraculo.ports.store import Batch, Query, Recorded, Store
 from oraculo.wire import trace_context as context
 
 log = structlog.get_logger("oraculo.traces")
 
 AT_ONCE = 64  # journals that are read together
+RECENT, LATELY = 500, timedelta(seconds=2)  # orchestrations that are looked at after a start
 MOST_EVENTS = 200_000  # that are kept in memory
 PATIENCE = 5.0  # seconds for the last traces at a stop
 AGAIN = 1.0
@@ -112,6 +115,25 @@ class Tracer:
         journal = self._seen.pop(run, [])
         self._events -= sum(len(one.events) for one in journal)
         return journal
+
+    async def recover(self, store: Store) -> None:
+        """Before the engine starts: what ended just before the last process did may not have been sent. Sent twice, it
+        is the same spans with the same ids."""
+        last = await store.last_instant()
+        if last is None:
+            return
+        ended = [
+            one.run for one in await store.find(Query(limit=RECENT)) if one.closed_at and last - one.closed_at < LATELY
+        ]
+        for run, journal in (await store.load(ended)).items() if ended else ():
+            started = journal[0].events[0]
+            if (
+                isinstance(started, OrchestrationStarted)
+                and started.traceparent
+                and context.sampled(started.traceparent)
+            ):
+                self._ended[run] = (started.traceparent, 1)
+                self._arrived.set()
 
     async def run(self, store: Store) -> None:
         """Read the journals of what has ended, for ever."""
