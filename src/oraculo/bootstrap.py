@@ -16,7 +16,6 @@ from datetime import datetime
 from functools import partial
 from importlib import import_module
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import orjson
 import structlog
@@ -27,7 +26,7 @@ from oraculo.adapters.brokers.failover import FailoverBroker, Switch
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
-from oraculo.adapters.sinks.otel import Tracer
+from oraculo.adapters.sinks.otel import Tracer, connected
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sqlite import SqliteStore
@@ -66,16 +65,6 @@ _SERVERS = {  # scheme → extra, module, class; clients are imported when they 
 }
 
 
-_SYSTEMS = {
-    "amqp": "rabbitmq",
-    "amqps": "rabbitmq",
-    "redis": "redis",
-    "rediss": "redis",
-    "nats": "nats",
-    "kafka": "kafka",
-}
-
-
 def broker_of(urls: str, dwell: float = DWELL) -> Broker:
     """`memory://`, the URL of a server, or several with commas between: then with failover, the first one first."""
     members = [_one_broker(url.strip()) for url in urls.split(",")]
@@ -107,23 +96,17 @@ def defaults_of(settings: Settings) -> Defaults:
 
 
 def tracer_of(settings: Settings) -> Tracer | None:
-    """None when traces are off: then nothing of them is imported."""
+    """None when traces are off: then nothing of OpenTelemetry is imported."""
     if not settings.otel_endpoint:
         return None
-    exporter = import_module("oraculo.adapters.sinks.otel.export").Exporter
-    place = urlsplit(settings.otel_endpoint)
-    over_http = settings.otel_protocol == "http" or (
-        settings.otel_protocol == "auto" and (place.port == 4318 or place.path.strip("/") != "")
-    )
-    headers = {
-        name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in settings.otel_headers)
-    }
-    schemes = {url.strip().partition("://")[0].lower() for url in settings.broker.split(",")}
-    return Tracer(
-        exporter(settings.otel_endpoint, "http" if over_http else "grpc", headers, settings.service_name),
+    return connected(
+        settings.otel_endpoint,
+        settings.otel_protocol,
+        settings.otel_headers,
+        settings.service_name,
+        settings.broker,
         ratio=settings.otel_ratio,
         parent_based=settings.otel_sampler.startswith("parentbased"),
-        system=_SYSTEMS.get(schemes.pop(), "") if len(schemes) == 1 else "",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.observability import generate
 from deploy.observability.alerts import ALERTS, RECORDINGS
 from deploy.observability.panels import ROWS, Panel
 from services.prometheus import Prometheus
@@ -370,45 +368,3 @@ def test_every_scrape_went_well(scene: Scene) -> None:
     }
     missing = exported - {re.sub("_(bucket|sum|count)$", "", name) for name in names} - names
     assert missing == set(), "exported and fed by nobody"
-
-
-# -- without a server --------------------------------------------------------------------------------------------------
-
-
-def test_what_is_written_is_what_the_code_says() -> None:
-    assert generate.main(["--check"]) == 0
-
-
-def test_the_nine_rows() -> None:
-    document = json.loads((ROOT / "deploy" / "grafana" / "orchestration-flow-c.json").read_text())
-    assert [panel["title"] for panel in document["panels"] if panel["type"] == "row"] == [
-        "Overview", "Workflow duration", "Tickets", "SLA tracking", "Retry and compensation", "Kafka integration",
-        "Validations and optimizations", "Resources", "Logs and traces",
-    ]  # fmt: skip
-    numbers = [panel["id"] for panel in document["panels"]]
-    assert len(set(numbers)) == len(numbers)
-
-
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
-def test_every_alert_has_a_runbook(alert: Any) -> None:
-    page = (ROOT / "docs" / "runbooks" / alert.page).read_text()
-    assert page.startswith(f"# {alert.name}\n")
-    assert f"`{alert.expression}`" in page
-    assert "## Look" in page and "## Do" in page
-
-
-def test_every_runbook_has_an_alert() -> None:
-    assert {path.name for path in (ROOT / "docs" / "runbooks").glob("*.md")} == {alert.page for alert in ALERTS}
-
-
-@pytest.mark.parametrize(("verb", "file"), [("check", "rules.yml"), ("test", "rules_test.yml")])
-def test_promtool(verb: str, file: str) -> None:
-    servers.use("prometheus")
-    done = subprocess.run(
-        ["promtool", verb, "rules", file],
-        cwd=ROOT / "deploy" / "prometheus",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,9 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from importlib import import_module
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -30,6 +32,31 @@ RECENT, LATELY = 500, timedelta(seconds=2)  # orchestrations that are looked at 
 MOST_EVENTS = 200_000  # that are kept in memory
 PATIENCE = 5.0  # seconds for the last traces at a stop
 AGAIN = 1.0
+
+
+_SYSTEMS = {"amqp": "rabbitmq", "amqps": "rabbitmq", "rediss": "redis"}  # what OpenTelemetry calls a broker
+
+
+def connected(
+    endpoint: str,
+    protocol: str,
+    headers: Sequence[str],
+    service: str,
+    brokers: str,
+    *,
+    ratio: float,
+    parent_based: bool,
+) -> Tracer:
+    """A tracer that sends to `endpoint`: over `grpc`, over `http`, or, with `auto`, as its port and path suggest."""
+    place = urlsplit(endpoint)
+    if protocol == "auto":
+        protocol = "http" if place.port == 4318 or place.path.strip("/") else "grpc"
+    named = {name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in headers)}
+    schemes = {url.strip().partition("://")[0].lower() for url in brokers.split(",")}
+    scheme = schemes.pop() if len(schemes) == 1 else "memory"
+    system = "" if scheme == "memory" else _SYSTEMS.get(scheme, scheme)
+    exporter = import_module("oraculo.adapters.sinks.otel.export").Exporter  # the SDK comes with it
+    return Tracer(exporter(endpoint, protocol, named, service), ratio=ratio, parent_based=parent_based, system=system)
 
 
 class Sending(Protocol):
