@@ -3,8 +3,8 @@
     python benchmarks/observability.py --repeats 7 -n 4000 --json out.json
 
 The variants alternate in one run, each time in a process of its own; medians are compared. Logs go to a file, metrics
-are scraped every second, spans go to a receiver that reads and forgets them. The in-process broker and workers are the
-dearest case: everything shares one core.
+are scraped every five seconds, spans go to a receiver that reads and forgets them. The in-process broker and workers are
+the dearest case: everything shares one core.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ async def one_run(variant: str, n: int, endpoint: str) -> dict[str, float]:
 
             async def scrape() -> None:
                 while variant != "off":
-                    await asyncio.sleep(1)
+                    await asyncio.sleep(5)
                     oraculo.metrics.exposition()
 
             await asyncio.gather(*(one() for _ in range(WARM_UP)))
+            while oraculo.tracer is not None and not oraculo.tracer.exporter.counts["enviado"]:
+                await asyncio.gather(*(one() for _ in range(WARM_UP)))  # the first export imports and connects
             scraper = asyncio.create_task(scrape())
             cpu, started = time.process_time(), time.perf_counter()
             await asyncio.gather(*(one() for _ in range(n)))

@@ -55,7 +55,7 @@ class Worker:
         self.concurrency = concurrency
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.patience = patience
-        self.tells = False  # one log line per order at INFO; else at DEBUG
+        self.tells = False  # one log line per order
         self.meter: Meter | None = None
         self._handlers: dict[str, Handler] = {}
         self._stop_asked = False
@@ -233,16 +233,17 @@ class Worker:
             raise
         if meter is not None:
             meter.ended(handler.kind, clock() - began, worker_answers.error_of(payload))
-        (log.info if self.tells else log.debug)(
-            "work done",
-            correlation_id=order.correlation_id,
-            ticket_id=order.ticket_id,
-            tentativa=order.tentativa,
-            queue=job.queue,
-            status=payload.get("status", "ok"),
-            duration_ms=round((clock() - began) * 1000, 3),
-            **_trace(order),
-        )
+        if self.tells:
+            log.info(
+                "work done",
+                correlation_id=order.correlation_id,
+                ticket_id=order.ticket_id,
+                tentativa=order.tentativa,
+                queue=job.queue,
+                status=payload.get("status", "ok"),
+                duration_ms=round((clock() - began) * 1000, 3),
+                **_trace(order),
+            )
         return worker_answers.answer(handler, order, payload)
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
 from core.given import RUN, Story, at, plan
 from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.otel.spans import Span, spans_of
-from oraculo.ports.store import Recorded
+from oraculo.core.step import Step
+from oraculo.ports.store import Batch, Recorded
 from oraculo.wire import trace_context as context
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = f"00-{TRACE}-00f067aa0ba902b7-01"
 
 
-def spans(story: Story, traceparent: str = CALLER, answers: dict[int, str] | None = None) -> list[Span]:
-    recorded, first = [], 1
+def recorded(story: Story) -> list[Recorded]:
+    found, first = [], 1
     for instant, events in story.journal:
-        recorded.append(Recorded(RUN, first, instant, events))
+        found.append(Recorded(RUN, first, instant, events))
         first += len(events)
-    return spans_of(traceparent, recorded, answers or {}, "rabbitmq")
+    return found
+
+
+def spans(story: Story, traceparent: str = CALLER, answers: dict[int, str] | None = None) -> list[Span]:
+    return spans_of(traceparent, recorded(story), answers or {}, "rabbitmq")
 
 
 def test_a_fan_out_and_its_fan_in() -> None:
@@ -127,6 +137,57 @@ class TestSampling:
 
     def test_a_request_that_was_not_sampled_is_not_asked_again(self) -> None:
         assert self.tracer(1).begin("", RUN) is None
+
+
+class Kept:
+    """An exporter that keeps what it gets, and a store that says what it was asked for."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.counts: Counter[str] = Counter()
+        self.sent: list[list[Span]] = []
+        self.asked = 0
+
+    def send(self, _traceparent: str, spans: Sequence[Span]) -> None:
+        self.sent.append(list(spans))
+
+    def close(self) -> None: ...
+
+    async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
+        self.asked += 1
+        return {run: recorded(self.story) for run in runs}
+
+
+class TestWhatIsKept:
+    async def told(self, story: Story, steps: Sequence[Step]) -> Kept:
+        kept = Kept(story)
+        tracer = Tracer(kept)
+        for step in steps:
+            step.state.traceparent = CALLER
+            tracer.saw(Batch(step.at, [step]), [step])
+        await tracer.close(kept)  # type: ignore[arg-type]
+        assert tracer._events == 0 and not tracer._seen and not tracer._answers
+        return kept
+
+    async def test_what_was_seen_whole_is_not_read(self) -> None:
+        story = Story(plan(2))
+        kept = await self.told(story, [story.started, story.ok(0, when=1), story.ok(1, when=2)])
+        assert kept.asked == 0
+        assert [len(spans) for spans in kept.sent] == [5]
+
+    async def test_what_another_process_wrote_is(self) -> None:
+        story = Story(plan(2))
+        started, _, last = story.started, story.ok(0, when=1), story.ok(1, when=2)
+        for steps in ([started, last], [last]):
+            kept = await self.told(story, steps)
+            assert kept.asked == 1
+            assert [len(spans) for spans in kept.sent] == [5]
+
+    async def test_the_oldest_are_forgotten_when_there_is_too_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("oraculo.adapters.sinks.otel.MOST_EVENTS", 5)
+        story = Story(plan(2))
+        kept = await self.told(story, [story.started, story.ok(0, when=1), story.ok(1, when=2)])
+        assert kept.asked == 1 and len(kept.sent[0]) == 5
 
 
 def test_what_is_not_a_context_is_none() -> None:

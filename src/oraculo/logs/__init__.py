@@ -80,7 +80,8 @@ def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo"
 def write(about: list[dict[str, Any]]) -> None:
     """Many JSON lines in one write: `log.level`, `message` and what they are about; nothing is looked at any more."""
     assert stream is not None
-    stream.write(b"".join([orjson.dumps({**line, **_service}, option=_OPTIONS) for line in about]))
+    ending = b"," + orjson.dumps(_service)[1:] + b"\n"  # the same for all
+    stream.write(b"".join([orjson.dumps(line, option=orjson.OPT_UTC_Z)[:-1] + ending for line in about]))
     stream.flush()
 
 
@@ -88,9 +89,6 @@ def say(text: str) -> None:
     """A line that is written whatever the level."""
     stamp = datetime.fromtimestamp(time.time(), UTC)
     write([{"@timestamp": stamp, "log.level": "info", "message": redact(text), "log.logger": "oraculo.cli"}])
-
-
-_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
 
 
 def _counted(_logger: Any, _name: str, line: dict[str, Any]) -> dict[str, Any]:

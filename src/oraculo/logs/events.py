@@ -21,10 +21,12 @@ from oraculo.core.step import Step
 from oraculo.core.ticket_id import plan_id, ticket_id
 from oraculo.ports.store import Batch
 from oraculo.redaction import redact
+from oraculo.wire import trace_context
 from oraculo.wire.views import event_name
 
 _MOST = 300  # characters of an error
 _POSITIONS = 20  # tickets named in one line
+_MOST_KNOWN = 20_000  # orchestrations whose names are kept at hand
 _NEVER = frozenset(("dados", "plan", "digest", "fingerprint", "run", "erros", "correlation_id", "traceparent"))
 _ACTION = {cls: event_name(cls) for cls in ev.Event.__args__}
 _IMPORTANT = {
@@ -39,23 +41,37 @@ _IMPORTANT = {
 _NAMES = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning"}
 
 
+def _kind(kind: type) -> dict[str, str]:
+    level, message = _IMPORTANT.get(kind) or (logging.DEBUG, _ACTION[kind].replace("_", " "))
+    return {
+        "log.level": _NAMES[level],
+        "message": message,
+        "log.logger": "oraculo.events",
+        "event.action": _ACTION[kind],
+    }
+
+
+_KINDS = {kind: _kind(kind) for kind in _ACTION}  # what every line about an event of this class says
+
+
 class EventLog:
     """Reads the journal as it is written."""
 
     def __init__(self) -> None:
         self._log = structlog.get_logger("oraculo.events")
+        self._known: dict[int, dict[str, str]] = {}  # run → what every line about it says
 
     def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
         level = logs.level
         made: list[dict[str, Any]] = []
         if level <= logging.DEBUG:
-            made = [_line(step, event) for step in steps for event in step.events]
+            made = [self._line(step, event) for step in steps for event in step.events]
         elif level <= logging.WARNING:
             for step in steps:
                 for event in step.events:
                     important = _IMPORTANT.get(type(event))
                     if important is not None and important[0] >= level:
-                        made.append(_line(step, event))
+                        made.append(self._line(step, event))
         if level <= logging.WARNING:
             made += [_dead(batch.at, dead) for dead in batch.dead]
         if made:
@@ -73,29 +89,29 @@ class EventLog:
                 del line[name]
             say(line.pop("message"), **line)
 
+    def _line(self, step: Step, event: ev.Event) -> dict[str, Any]:
+        state, kind = step.state, type(event)
+        line: dict[str, Any] = {"@timestamp": step.at, **_KINDS[kind], **self._about(state)}
+        if kind is ev.OrchestrationStarted:
+            line["tickets"] = len(state.tickets)
+        elif isinstance(event, ev.OrchestrationClosed):
+            line["status"] = event.status.value
+            line["duration_ms"] = milliseconds(state.started_at, step.at)
+            self._known.pop(state.run, None)
+        else:
+            line |= _details(state, event)
+        return line
 
-def _line(step: Step, event: ev.Event) -> dict[str, Any]:
-    state, kind = step.state, type(event)
-    level, message = _IMPORTANT.get(kind) or (logging.DEBUG, _ACTION[kind].replace("_", " "))
-    line = {
-        "@timestamp": step.at,
-        "log.level": _NAMES[level],
-        "message": message,
-        "log.logger": "oraculo.events",
-        "event.action": _ACTION[kind],
-        "correlation_id": redact(state.correlation_id),
-        "plan_id": plan_id(state.run),
-    }
-    if state.traceparent is not None:
-        line["trace.id"] = state.traceparent[3:35]
-    if kind is ev.OrchestrationStarted:
-        line["tickets"] = len(state.tickets)
-    elif isinstance(event, ev.OrchestrationClosed):
-        line["status"] = event.status.value
-        line["duration_ms"] = milliseconds(state.started_at, step.at)
-    else:
-        line |= _details(state, event)
-    return line
+    def _about(self, state: Orchestration) -> dict[str, str]:
+        known = self._known.get(state.run)
+        if known is None:
+            known = {"correlation_id": redact(state.correlation_id), "plan_id": plan_id(state.run)}
+            if state.traceparent is not None:
+                known["trace.id"] = trace_context.trace_id(state.traceparent)
+            self._known[state.run] = known
+            if len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+        return known
 
 
 def _details(state: Orchestration, event: ev.Event) -> dict[str, Any]:

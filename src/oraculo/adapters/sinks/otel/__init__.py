@@ -30,6 +30,7 @@ log = structlog.get_logger("oraculo.traces")
 AT_ONCE = 64  # journals that are read together
 RECENT, LATELY = 500, timedelta(seconds=2)  # orchestrations that are looked at after a start
 MOST_EVENTS = 200_000  # that are kept in memory
+MOST_ANSWERED = 20_000  # orchestrations whose workers' contexts are kept
 PATIENCE = 5.0  # seconds for the last traces at a stop
 AGAIN = 1.0
 
@@ -120,6 +121,8 @@ class Tracer:
             self._remember(run, step)
             if isinstance(step.cause, RecordResult) and step.cause.traceparent is not None:
                 self._answers.setdefault(run, {})[step.first] = step.cause.traceparent
+                if len(self._answers) > MOST_ANSWERED:
+                    del self._answers[next(iter(self._answers))]
             closed = step.state.closed_at
             if closed is not None and step.at >= closed:
                 before = self._ended.get(run)
@@ -130,15 +133,23 @@ class Tracer:
                 self._arrived.set()
 
     def _remember(self, run: int, step: Step) -> None:
-        """What was seen need not be read. Too much of it, or without its beginning, is left to the store."""
+        """What was seen need not be read. What is not known whole, because another process wrote some of it, or because
+        there is too much, is left to the store."""
         journal = self._seen.get(run)
-        if journal is None and step.first == 1 and self._events < MOST_EVENTS:
+        if journal is None and step.first == 1:
             journal = self._seen[run] = []
-        if journal is not None:
-            journal.append(Recorded(run, step.first, step.at, step.events))
-            self._events += len(step.events)
+        elif journal is None:
+            return
+        elif step.first != journal[-1].first + len(journal[-1].events):
+            self._journal(run)
+            return
+        journal.append(Recorded(run, step.first, step.at, step.events))
+        self._events += len(step.events)
+        while self._events > MOST_EVENTS:
+            self._journal(next(iter(self._seen)))
 
     def _journal(self, run: int) -> list[Recorded]:
+        """What is known of it, which is forgotten."""
         journal = self._seen.pop(run, [])
         self._events -= sum(len(one.events) for one in journal)
         return journal
@@ -186,8 +197,11 @@ class Tracer:
 
     def _send(self, chosen: Sequence[tuple[str, int, list[Recorded], dict[int, str]]]) -> None:
         for traceparent, first, journal, answers in chosen:
-            spans = spans_of(traceparent, journal, answers, self._system)
-            self.exporter.send(traceparent, [span for span in spans if span.number >= first])
+            try:
+                spans = spans_of(traceparent, journal, answers, self._system)
+                self.exporter.send(traceparent, [span for span in spans if span.number >= first])
+            except Exception:  # one that cannot be made must not cost the others
+                log.exception("a trace could not be made", **{"trace.id": context.trace_id(traceparent)})
 
     async def close(self, store: Store) -> None:
         """What has ended is sent, as far as patience goes."""

@@ -19,7 +19,7 @@ from oraculo.adapters.sinks.prometheus.readings import Readings
 from oraculo.core import events as ev
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
-from oraculo.core.vocabulary import Cause, Status
+from oraculo.core.vocabulary import Cause, Kind, Status
 from oraculo.ports.clock import Clock
 from oraculo.ports.store import Batch, Store
 from oraculo.wire.names import REQUESTS, RESULTS
@@ -44,6 +44,8 @@ class Metrics:
         self._look: Callable[[], None] = lambda: None
         self.registry = CollectorRegistry()
         self.families = f.Families(self.registry)
+        self._published = (self.families.published, "confirmed")
+        self._generated = {kind: (self.families.generated, kind.value, f.NO_BAND, f.PRIORITY) for kind in Kind}
         self.readings = Readings()
         self.registry.register(self.readings)
         self.readings.remaining = self._least
@@ -101,7 +103,8 @@ class Metrics:
         written = 0
         for step in steps:
             written += len(step.events)
-            deadlines.saw(step.state)
+            if step.first == 1 or not deadlines.knows(step.state.run):
+                deadlines.saw(step.state)
             for event in step.events:
                 count = on.get(type(event))
                 if count is not None:
@@ -135,16 +138,15 @@ class Metrics:
 
     def _started(self, _step: Step, event: ev.OrchestrationStarted, tally: Counts) -> None:
         tally[self.families.started, "started", f.NO_BAND] += 1
-        for kind, count in Tally(task.kind for task in event.plan.tasks).items():
-            tally[self.families.generated, kind.value, f.NO_BAND, f.PRIORITY] += count
+        for task in event.plan.tasks:
+            tally[self._generated[task.kind]] += 1
 
     def _closed(self, step: Step, event: ev.OrchestrationClosed, tally: Counts) -> None:
-        state, status = step.state, event.status.value
+        state, status = step.state, event.status._value_
         tally[self.families.completed, status, f.NO_BAND] += 1
-        took = max(0.0, (step.at - state.started_at).total_seconds())
-        self._child((self.families.duration, status, f.NO_BAND)).observe(took)
+        self.families.duration.labels(status, f.NO_BAND).observe((step.at - state.started_at).total_seconds())
         if event.status is Status.TIMEOUT:
-            self._late(f.WORKFLOW, (step.at - state.deadline).total_seconds())
+            self.families.lateness.labels(f.WORKFLOW).observe((step.at - state.deadline).total_seconds())
         if self._deadlines.ended(state.run, step.at):
             tally[self.families.approaching,] += 1
 
@@ -153,19 +155,19 @@ class Metrics:
         self._overtaken(step.state, event.ticket, tally)
 
     def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
-        kind = step.state.plan.tasks[position].kind.value
+        state = step.state
+        kind = state.plan.tasks[position].kind._value_
         tally[self.families.tickets, status, kind] += 1
-        since = step.state.tickets[position].dispatched_at
+        since = state.tickets[position].dispatched_at
         if since is not None:
-            took = max(0.0, (step.at - since).total_seconds())
-            self._child((self.families.ticket_duration, status, kind)).observe(took)
+            self.families.ticket_duration.labels(status, kind).observe((step.at - since).total_seconds())
 
     def _confirmed(self, step: Step, event: ev.DispatchConfirmed, tally: Counts) -> None:
-        tally[self.families.published, "confirmed"] += len(event.tickets)
+        tally[self._published] += len(event.tickets)
         position, attempt = event.tickets[0]
         since = step.state.tickets[position].dispatched_at
         if attempt == 1 and since is not None:
-            self.families.generation.observe(max(0.0, (step.at - since).total_seconds()))
+            self.families.generation.observe((step.at - since).total_seconds())
 
     def _attempt_failed(self, step: Step, event: ev.AttemptFailed, tally: Counts) -> None:
         state, position = step.state, event.ticket
@@ -202,15 +204,13 @@ class Metrics:
     def _overtaken(self, state: Orchestration, position: int, tally: Counts) -> None:
         """An answer that came before the broker's confirmation was recorded is as good as the confirmation."""
         if state.tickets[position].started_at is None:
-            tally[self.families.published, "confirmed"] += 1
+            tally[self._published] += 1
 
     def _ticket_late(self, step: Step, position: int) -> None:
         task, started = step.state.plan.tasks[position], step.state.tickets[position].started_at
         if started is not None:
-            self._late(task.kind.value, (step.at - started - task.timeout).total_seconds())
-
-    def _late(self, what: str, seconds: float) -> None:
-        self._child((self.families.lateness, what)).observe(max(0.0, seconds))
+            late = (step.at - started - task.timeout).total_seconds()
+            self.families.lateness.labels(task.kind.value).observe(late)
 
     def _approaching(self) -> None:
         if self._clock is not None:

@@ -20,6 +20,9 @@ class Deadlines:
         self._by_deadline: list[tuple[datetime, int]] = []
         self._by_threshold: list[tuple[datetime, int]] = []
 
+    def knows(self, run: int) -> bool:
+        return run in self._open
+
     def saw(self, state: Orchestration) -> None:
         """An orchestration that is open."""
         run, deadline = state.run, state.deadline

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter
 
+from oraculo.adapters.sinks.prometheus.distribution import Histogram
 from oraculo.core.vocabulary import Cause, Kind, Status
 
 NO_BAND = "none"  # a request has no risk band; a cognitive plan does
@@ -53,7 +54,8 @@ class Families:
         def histogram(
             name: str, text: str, buckets: tuple[float, ...], *labels: str, known: tuple[tuple[str, ...], ...] = ()
         ) -> Histogram:
-            made = Histogram(name, text, labels, buckets=buckets, registry=r)
+            made = Histogram(name, text, buckets, labels)
+            r.register(made)
             for values in known:
                 made.labels(*values)
             return made
