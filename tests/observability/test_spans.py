@@ -50,15 +50,14 @@ def test_a_fan_out_and_its_fan_in() -> None:
     assert (last.start, last.end) == (at(3), at(5))
     assert last.links == [first.id, second.id]
     assert first.links == []
-    attempts = [span for span in found if span.name == "task_execution"]
-    assert [span.parent for span in attempts] == [first.id, second.id, last.id]
-    assert attempts[0].events == [("dispatch_confirmed", at(1), {})]
-    assert attempts[0].attributes["messaging.destination"] == "escavador_fonte0"
-    assert attempts[0].attributes["messaging.system"] == "rabbitmq"
-    assert len({span.id for span in found}) == len(found) == 7
+    assert {span.id for span in tickets.values()} == {context.attempt_span(RUN, position, 1) for position in range(3)}
+    assert first.events == [("dispatch_confirmed", at(1), {})]
+    assert first.attributes["messaging.destination"] == "escavador_fonte0"
+    assert first.attributes["messaging.system"] == "rabbitmq"
+    assert len({span.id for span in found}) == len(found) == 4
 
 
-def test_every_attempt_has_a_span_and_failures_say_why() -> None:
+def test_every_one_of_several_attempts_has_a_span_and_failures_say_why() -> None:
     story = Story(plan(1, attempts=2))
     story.confirm(when=1)
     story.fail(0, when=2)
@@ -75,10 +74,20 @@ def test_every_attempt_has_a_span_and_failures_say_why() -> None:
     assert workflow.error == "erro"
 
 
+def test_a_ticket_that_waits_for_its_next_attempt_when_all_ends() -> None:
+    story = Story(plan(1, attempts=2))
+    story.confirm(when=1)
+    story.fail(0, when=2)
+    story.cancel(when=2.001)
+    attempt, ticket, _ = spans(story)
+    assert (attempt.name, attempt.end) == ("task_execution", at(2))
+    assert (ticket.id, ticket.end, attempt.parent) == (context.ticket_span(RUN, 0), at(2.001), ticket.id)
+
+
 def test_what_was_never_released_has_no_span() -> None:
     story = Story(plan(1, 1))
     story.cancel(when=1)
-    assert [span.name for span in spans(story)] == ["task_execution", "ticket_execution", "orchestration_workflow.run"]
+    assert [span.name for span in spans(story)] == ["ticket_execution", "orchestration_workflow.run"]
 
 
 def test_a_trace_that_begins_here_has_a_root() -> None:
@@ -95,7 +104,7 @@ def test_an_answer_with_a_context_of_its_own_is_inside_the_workers_span() -> Non
     answer = next(span for span in spans(story, answers={answered.first: worker}) if span.name == "orchestrator.result")
     assert (answer.parent, answer.start) == ("1111111111111111", at(1))
     other = f"00-{'ab' * 16}-1111111111111111-01"
-    assert len(spans(story, answers={answered.first: other})) == 3
+    assert len(spans(story, answers={answered.first: other})) == 2
 
 
 def test_a_notice_and_a_late_answer_come_after_the_end() -> None:
@@ -173,7 +182,7 @@ class TestWhatIsKept:
         story = Story(plan(2))
         kept = await self.told(story, [story.started, story.ok(0, when=1), story.ok(1, when=2)])
         assert kept.asked == 0
-        assert [len(spans) for spans in kept.sent] == [5]
+        assert [len(spans) for spans in kept.sent] == [3]
 
     async def test_what_another_process_wrote_is(self) -> None:
         story = Story(plan(2))
@@ -181,13 +190,13 @@ class TestWhatIsKept:
         for steps in ([started, last], [last]):
             kept = await self.told(story, steps)
             assert kept.asked == 1
-            assert [len(spans) for spans in kept.sent] == [5]
+            assert [len(spans) for spans in kept.sent] == [3]
 
     async def test_the_oldest_are_forgotten_when_there_is_too_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("oraculo.adapters.sinks.otel.MOST_EVENTS", 5)
         story = Story(plan(2))
         kept = await self.told(story, [story.started, story.ok(0, when=1), story.ok(1, when=2)])
-        assert kept.asked == 1 and len(kept.sent[0]) == 5
+        assert kept.asked == 1 and len(kept.sent[0]) == 3
 
 
 def test_what_is_not_a_context_is_none() -> None:

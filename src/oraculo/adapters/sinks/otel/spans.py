@@ -2,7 +2,7 @@
 
 orchestration_workflow.run            one orchestration
   ticket_execution                    one ticket, linked to the tickets of the fan-in that released it
-    task_execution                    one attempt; its context travels with the message, so a worker's spans are inside
+    task_execution                    one attempt of several; a ticket with a single attempt is both in one
       orchestrator.result             an answer that came with a context of the worker's own
   orchestrator.notify                 one attempt at a notice
 """
@@ -64,6 +64,7 @@ class _Reader:
         self._run = 0
         self._workflow: Span
         self._released: dict[int, datetime] = {}  # position → when its ticket was released
+        self._attempts: dict[int, int] = {}  # position → how many were made, or are to be
         self._sent: dict[int, tuple[int, datetime]] = {}  # position → attempt that runs, since when
         self._confirmed: dict[int, datetime] = {}
         self._notices: dict[int, datetime] = {}
@@ -82,27 +83,26 @@ class _Reader:
                 for position in positions:
                     self._released.setdefault(position, at)
                     self._sent[position] = (attempt, at)
+                    self._attempts[position] = attempt
                     self._confirmed.pop(position, None)
                 self._note("tickets_published", at, {"tickets": len(positions)})
             case ev.DispatchConfirmed(confirmed):
                 self._confirmed.update((position, at) for position, _ in confirmed)
             case ev.FanInClosed(_gate, passed):
                 self._note("fan_in_closed", at, {"atendido": passed})
-            case ev.TicketConcluded(position, attempt):
+            case ev.TicketConcluded(position):
                 self._concluded.add(position)
-                yield from self._attempt(position, at, number, None)
-                yield self._ticket(position, at, number, Status.CONCLUIDA, None)
-            case ev.AttemptFailed(position, _attempt, _cause, erros):
+                yield from self._ticket(position, at, number, Status.CONCLUIDA, None)
+            case ev.AttemptFailed(position, attempt, _cause, erros):
+                self._attempts[position] = attempt + 1
                 yield from self._attempt(position, at, number, _first(erros))
             case ev.TicketFailed(position, _attempt, status, erros):
-                yield from self._attempt(position, at, number, _first(erros))
-                yield self._ticket(position, at, number, status, _first(erros))
+                yield from self._ticket(position, at, number, status, _first(erros))
             case ev.TicketsClosed(positions, status, reason):
                 error = redact(reason) if status is Status.TIMEOUT else None
                 for position in positions:
-                    yield from self._attempt(position, at, number, error)
                     if position in self._released:
-                        yield self._ticket(position, at, number, status, error)
+                        yield from self._ticket(position, at, number, status, error)
             case ev.LateAnswerKept(position, attempt):
                 parent = context.attempt_span(self._run, position, attempt)
                 about = {**self._order(position, attempt), "late": True}
@@ -154,7 +154,15 @@ class _Reader:
             "tentativa": attempt,
         }
 
-    def _ticket(self, position: int, at: datetime, number: int, status: Status, error: str | None) -> Span:
+    def _id(self, position: int) -> str:
+        """Of a ticket's span. With a single attempt it is that of the attempt, whose context the message carries."""
+        if self._attempts[position] == 1:
+            return context.attempt_span(self._run, position, 1)
+        return context.ticket_span(self._run, position)
+
+    def _ticket(self, position: int, at: datetime, number: int, status: Status, error: str | None) -> Iterator[Span]:
+        if self._attempts[position] > 1:
+            yield from self._attempt(position, at, number, error)
         task, identity = self._plan.tasks[position], ticket_id(self._run, position)
         attributes = {
             **self._common,
@@ -163,35 +171,33 @@ class _Reader:
             "ticket.status": status.value,
             "messaging.destination": task.queue,
         }
-        span = Span(
-            TICKET,
-            context.ticket_span(self._run, position),
-            self._workflow.id,
-            self._released.get(position, at),
-            at,
-            attributes,
-            number,
-            error=error,
-        )
+        if self._system:
+            attributes["messaging.system"] = self._system
+        released = self._released[position]
+        span = Span(TICKET, self._id(position), self._workflow.id, released, at, attributes, number, "producer", error)
+        if position in self._confirmed:
+            span.events.append(("dispatch_confirmed", self._confirmed.pop(position), {}))
         if task.after is not None:
             inputs = [p for p in self._plan.gates[task.after].inputs if p in self._concluded][:MOST_LINKS]
-            span.links = [context.ticket_span(self._run, p) for p in inputs]
-        return span
+            span.links = [self._id(p) for p in inputs]
+        yield span
+        if self._attempts[position] == 1:
+            yield from self._answer(position, 1, at, number)
 
     def _attempt(self, position: int, at: datetime, number: int, error: str | None) -> Iterator[Span]:
         attempt, since = self._sent.pop(position, (0, at))
         if not attempt:
-            return  # it waits for its next attempt, or was never sent
-        attributes = self._order(position, attempt)
-        if self._system:
-            attributes["messaging.system"] = self._system
-        own = context.attempt_span(self._run, position, attempt)
-        parent = context.ticket_span(self._run, position)
-        span = Span(ATTEMPT, own, parent, since, at, attributes, number, "producer", error)
+            return  # it waits for its next attempt
+        own, parent = context.attempt_span(self._run, position, attempt), context.ticket_span(self._run, position)
+        span = Span(ATTEMPT, own, parent, since, at, self._order(position, attempt), number, "producer", error)
         if position in self._confirmed:
             span.events.append(("dispatch_confirmed", self._confirmed.pop(position), {}))
         yield span
-        answer = self._answers.get(number)
+        yield from self._answer(position, attempt, at, number)
+
+    def _answer(self, position: int, attempt: int, at: datetime, number: int) -> Iterator[Span]:
+        """When the answer came with a context of the worker's own."""
+        answer, own = self._answers.get(number), context.attempt_span(self._run, position, attempt)
         if answer is not None and context.trace_id(answer) == self._trace and context.span_id(answer) != own:
             inside, about = context.span_id(answer), self._order(position, attempt)
             yield Span(ANSWER, context.answer_span(self._run, number), inside, at, at, about, number, "consumer")
