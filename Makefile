@@ -9,7 +9,7 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 SUITE  ?= embedded
 
-.PHONY: chaos run test check unit fmt lint types imports simulate bench bench-peers docs services lock clean help
+.PHONY: chaos run test check unit fmt lint types imports simulate bench bench-peers docs dashboards services lock clean help
 
 help:
 	@sed -n 's/^# //p' Makefile; grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/ —/'
@@ -58,7 +58,10 @@ bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SU
 docs: $(STAMP) ## check that docs and code agree
 	@$(BIN)/pytest tests/test_docs.py
 
-services: $(STAMP) ## RabbitMQ, Redis, NATS, Kafka and PostgreSQL for tests: installs what is missing and can be had
+dashboards: $(STAMP) ## write the dashboard, the alert rules and their tests from deploy/observability
+	@$(BIN)/python -m deploy.observability.generate
+
+services: $(STAMP) ## every server that tests use: installs what is missing and can be had
 	@echo "== servers for tests"
 	@$(BIN)/python -m services.install
 

@@ -4,8 +4,9 @@
     python -m services.install --require   the same, and exit status 1 when anything is missing
     python -m services.install --json
 
-RabbitMQ, Redis, PostgreSQL, Java and Chromium come from Debian packages (with apt-get, as root; none is started), NATS
-with the virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing are skipped.
+RabbitMQ, Redis, PostgreSQL, Prometheus, Java and Chromium come from Debian packages (with apt-get, as root; none is
+started), NATS with the virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing
+are skipped.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ RECIPES = {
     ),
     "postgres": Recipe(("postgresql",), "postgres", "apt-get install postgresql"),
     "chromium": Recipe(("chromium",), "chromium", "apt-get install chromium"),
+    "prometheus": Recipe(("prometheus",), "promtool", "apt-get install prometheus"),
 }
 
 

@@ -15,6 +15,7 @@ CLASSES = {
     "kafka": "services.kafka:Kafka",
     "postgres": "services.postgres:Postgres",
     "chromium": "services.chromium:Chromium",
+    "prometheus": "services.prometheus:Prometheus",
 }
 
 STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had

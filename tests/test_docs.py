@@ -10,6 +10,8 @@ import typer
 
 from oraculo import errors
 from oraculo.adapters.sinks.prometheus import Metrics
+from oraculo.adapters.sinks.prometheus.families import described
+from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
 from oraculo.api.app import create_app
 from oraculo.bootstrap import Oraculo
 from oraculo.cli.main import app
@@ -43,11 +45,13 @@ def test_every_setting_that_the_documents_name_exists() -> None:
         assert name in known or name in source, f"{name} is documented and nobody reads it"
 
 
-def test_every_metric_is_documented_and_every_documented_metric_exists() -> None:
-    page = text("metrics.md")
-    exported = set(Metrics().names())
-    assert {name for name in exported if f"`{name}`" not in page} == set()
-    assert set(re.findall(r"`(orchestration_[a-z_]+)`", page)) <= exported
+def test_every_metric_is_documented_with_its_labels_and_every_documented_metric_exists() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (counter|gauge|histogram) \| (.*?) \| (.*) \|$", text("observability.md"), re.M)
+    documented = {(name, kind, tuple(re.findall(r"\w+", labels)), meaning) for name, kind, labels, meaning in rows}
+    registries = (Metrics().registry, WorkerMetrics(lambda: 0).registry)
+    exported = {tuple(one) for registry in registries for one in described(registry)}
+    assert documented == exported
+    assert set(re.findall(r"`(orchestrat\w+_\w+)`", text("observability.md"))) <= {name for name, _, _, _ in exported}
 
 
 def test_every_route_is_documented() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 import structlog
 
+from oraculo import logs
 from oraculo.adapters.brokers.breaker import DWELL
 from oraculo.adapters.brokers.failover import FailoverBroker, Switch
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
+from oraculo.adapters.sinks.otel import Tracer, connected
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sqlite import SqliteStore
@@ -35,17 +37,18 @@ from oraculo.core.events import OrchestrationClosed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import MissingExtraError, SettingsError, StoreError, UnknownIdError
-from oraculo.logs import EventLog
+from oraculo.logs.events import EventLog
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
+from oraculo.ports.observer import Observer
 from oraculo.ports.sharing import Progress, sharing
 from oraculo.ports.store import Recorded, Store, SystemEvent
 from oraculo.runtime import crash
-from oraculo.runtime.reception import Accepted, Reception
+from oraculo.runtime.reception import Accepted, Reception, pass_on
 from oraculo.settings import Settings, redact
-from oraculo.wire import names, requests, strict_json, views
+from oraculo.wire import names, requests, strict_json, trace_context, views
 from oraculo.wire.requests import Defaults, Requisicao
 from oraculo.worker import BrokerTransport, Worker
 
@@ -141,6 +144,21 @@ def defaults_of(settings: Settings) -> Defaults:
     )
 
 
+def tracer_of(settings: Settings) -> Tracer | None:
+    """None when traces are off: then nothing of OpenTelemetry is imported."""
+    if not settings.otel_endpoint:
+        return None
+    return connected(
+        settings.otel_endpoint,
+        settings.otel_protocol,
+        settings.otel_headers,
+        settings.service_name,
+        settings.broker,
+        ratio=settings.otel_ratio,
+        parent_based=settings.otel_sampler.startswith("parentbased"),
+    )
+
+
 def task_types_of(path: str) -> dict[str, Requisicao]:
     """The task types of a JSON file; a fault in it stops the start."""
     if not path:
@@ -180,6 +198,8 @@ class Oraculo:
         self.role = role
         self.workers = list(workers)
         self.metrics = Metrics()
+        self.metrics.readings.log_lines = lambda: logs.lines
+        self.tracer = tracer_of(settings)
         self.clock = MonotonicClock()
         self.engine: LocalEngine
         self.notifier: Notifier
@@ -212,13 +232,19 @@ class Oraculo:
             self.cache = cache_of(settings)
             if self.cache is not None:
                 stack.push_async_callback(self.cache.close)
+            observers: list[Observer] = [self.metrics, EventLog()]
+            if self.tracer is not None:
+                observers.append(self.tracer)
+                await self.tracer.recover(store)
+                stack.push_async_callback(self.tracer.close, store)
+                self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
             self.engine = engine_of(
                 settings,
                 store,
                 broker,
                 self.clock,
                 notifier=notifier,
-                observers=[self.metrics, EventLog()],
+                observers=observers,
                 max_open=settings.max_open,
                 supervised=not broker.volatile and self.role is not Role.TASKS,
                 passive=self.role in (Role.API, Role.TASKS),
@@ -233,18 +259,28 @@ class Oraculo:
                 defaults_of(settings),
                 check_webhook=partial(check_url, allow=settings.webhook_allow),
                 task_types=task_types_of(settings.task_types),
+                trace=pass_on if self.tracer is None else self.tracer.begin,
             )
             await self.reception.load_task_types()
             self.engine.listen(names.REQUESTS, self.reception.from_message)
             await self.engine.start()
             stack.push_async_callback(self.engine.stop)
-            self.metrics.watch(self.engine)
+            self.metrics.watch(self.engine, self.reception)
+            await self.metrics.count_dead_letters(store)
+            self._beside(stack, self.metrics.run(store))
+            if self.tracer is not None:
+                self._beside(stack, self.tracer.run(store))
             for worker in self.workers:
                 self._worker_tasks.append(asyncio.create_task(worker.run(BrokerTransport(broker))))
         except BaseException:
             await stack.aclose()
             raise
         return self
+
+    @staticmethod
+    def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+        """Goes on until the orchestrator stops."""
+        stack.callback(asyncio.create_task(work).cancel)
 
     async def __aexit__(self, *_: object) -> None:
         for worker in self.workers:
@@ -268,14 +304,20 @@ class Oraculo:
 
     # -- what a user does --------------------------------------------------------------------------------------------
 
-    async def submit(self, request: Mapping[str, Any] | Requisicao, *, idempotency_key: str | None = None) -> Accepted:
-        """Durable when it returns."""
-        wanted = request if isinstance(request, Requisicao) else requests.parse(request)
-        return await self.reception.accept(wanted, idempotency_key)
+    async def submit(
+        self,
+        request: Mapping[str, Any] | Requisicao,
+        *,
+        idempotency_key: str | None = None,
+        traceparent: str | None = None,
+    ) -> Accepted:
+        """Durable when it returns. `traceparent` (W3C) makes it part of the caller's trace."""
+        wanted = request if isinstance(request, Requisicao) else self.reception.read(request)
+        return await self.reception.accept(wanted, idempotency_key, trace_context.parse(traceparent))
 
     async def submit_many(self, wanted: Sequence[Mapping[str, Any] | Requisicao]) -> list[Accepted]:
         """All of them in as few transactions as possible. One that is not acceptable refuses the whole call."""
-        parsed = [one if isinstance(one, Requisicao) else requests.parse(one) for one in wanted]
+        parsed = [one if isinstance(one, Requisicao) else self.reception.read(one) for one in wanted]
         return await self.reception.accept_many(parsed)
 
     async def result(self, correlation_id: str, *, wait: float = 0.0) -> dict[str, Any] | None:

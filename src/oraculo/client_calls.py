@@ -213,6 +213,12 @@ def replicas() -> Script[Object]:
     return _fetch(Call("GET", f"{API}/replicas"))
 
 
+def metrics() -> Script[str]:
+    """The metrics of the server, in the text format of Prometheus."""
+    got: Answer = yield Call("GET", "/metrics")
+    return str(got.body)
+
+
 def brokers() -> Script[Object]:
     """The brokers as the server sees them, and when publishing switched."""
     return _fetch(Call("GET", f"{API}/brokers"))

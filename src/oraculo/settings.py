@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from oraculo import redaction
 from oraculo.errors import SettingsError
 
 STORES = ("sqlite", "postgresql", "postgres")
@@ -21,7 +22,8 @@ ENGINES = ("local", "celery")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
 _PASSWORD_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
-_PASSWORD = re.compile(r"(://[^/?#@,:]*:)[^/?#]*?@(?=[^@,/?#]*(?:[,/?#]|$))")
+OTEL_PROTOCOLS = ("auto", "grpc", "http")
+OTEL_SAMPLERS = ("parentbased_traceidratio", "traceidratio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,17 @@ def _file(name: str, value: str) -> str:
     if value and not Path(value).is_file():
         raise SettingsError(name, value, "the path of a file that exists")
     return value
+
+
+def _optional(read: Callable[[str, str], str]) -> Callable[[str, str], str]:
+    return lambda name, value: read(name, value) if value else value
+
+
+def _pairs(name: str, value: str) -> tuple[str, ...]:
+    pairs = _list(name, value)
+    if not all(pair.partition("=")[0].strip() and pair.partition("=")[2] for pair in pairs):
+        raise SettingsError(name, redaction.HIDDEN, "name=value, several with commas between")
+    return pairs
 
 
 def _list(_name: str, value: str) -> tuple[str, ...]:
@@ -218,12 +231,43 @@ VARIABLES: dict[str, Variable] = {
         _text,
         "folder whose files the dashboard hands out when a result names them; empty: none",
     ),
+    "metrics_port": Variable(
+        "ORACULO_METRICS_PORT",
+        "",
+        lambda name, value: _whole(0, 65535)(name, value) if value else None,
+        "port on which `/metrics` is served without a key, also by `oraculo worker`; empty: none, 0: a free one",
+    ),
     "log_level": Variable(
         "LOG_LEVEL", "INFO", lambda name, value: _one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
     ),
     "log_format": Variable(
         "ORACULO_LOG_FORMAT", "auto", _one_of(*LOG_FORMATS), "json, text, or auto: text on a terminal"
     ),
+    "otel_endpoint": Variable(
+        "OTEL_EXPORTER_ENDPOINT",
+        "",
+        _optional(_url("http", "https")),
+        "where traces are sent (OTLP), like `http://otel-collector:4317`; empty: no traces",
+    ),
+    "otel_protocol": Variable(
+        "OTEL_EXPORTER_PROTOCOL",
+        "auto",
+        _one_of(*OTEL_PROTOCOLS),
+        "grpc, http, or auto: http for port 4318 or an address with a path",
+    ),
+    "otel_headers": Variable(
+        "OTEL_EXPORTER_HEADERS", "", _pairs, "name=value that is sent along, several with commas between", True
+    ),
+    "otel_sampler": Variable(
+        "OTEL_TRACES_SAMPLER",
+        "parentbased_traceidratio",
+        _one_of(*OTEL_SAMPLERS),
+        "whether a caller's decision to sample is followed",
+    ),
+    "otel_ratio": Variable(
+        "OTEL_TRACES_SAMPLER_ARG", "1", _number(0, 1), "share of the traces that begin here which are sampled"
+    ),
+    "service_name": Variable("OTEL_SERVICE_NAME", "oraculo", _text, "what logs and traces call this service"),
     "crash_at": Variable(
         "ORACULO_CRASH_AT", "", _text, "for tests of recovery: die at a named point, like after_commit:3"
     ),
@@ -262,8 +306,15 @@ class Settings:
     webhook_secrets: tuple[str, ...]
     webhook_allow: tuple[str, ...]
     artefatos: str
+    metrics_port: int | None
     log_level: str
     log_format: str
+    otel_endpoint: str
+    otel_protocol: str
+    otel_headers: tuple[str, ...]
+    otel_sampler: str
+    otel_ratio: float
+    service_name: str
     crash_at: str
 
     def shown(self) -> dict[str, str]:
@@ -272,13 +323,24 @@ class Settings:
         for field in fields(self):
             variable = VARIABLES[field.name]
             value = getattr(self, field.name)
-            text = ",".join(value) if isinstance(value, tuple) else str(value)
+            text = ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
             values[variable.name] = "***" if variable.secret and text else redact(text)
         return values
 
+    def secrets(self) -> Iterator[str]:
+        """The values that must never be shown."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for text in value if isinstance(value, tuple) else (str(value),):
+                if VARIABLES[field.name].secret:
+                    yield text
+                    yield text.partition("=")[2]
+                else:
+                    yield from redaction.passwords_of(text)
+
 
 def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None = ".env") -> Settings:
-    """The environment wins over `.env`, which wins over the defaults."""
+    """The environment wins over `.env`, which wins over the defaults. Secrets in it are never shown from then on."""
     given = dict(environment if environment is not None else os.environ)
     if dotenv is not None:
         given = {**read_dotenv(Path(dotenv)), **given}
@@ -289,6 +351,7 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
     if "ORACULO_STORE" not in given and values["postgres_host"]:
         values["store"] = _postgres_url(values)
     settings = Settings(**values)
+    redaction.know(settings.secrets())
     if settings.retry_cap_s < settings.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
     return settings
@@ -331,4 +394,4 @@ def _is_url(text: str) -> bool:
 
 def redact(urls: str) -> str:
     """A URL, or several with commas between, without the passwords."""
-    return _PASSWORD_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1***@", urls))
+    return _PASSWORD_OPTION.sub(r"\1***", redaction.urls(urls))

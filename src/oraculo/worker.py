@@ -29,7 +29,7 @@ from oraculo.wire import mensagem, names
 from oraculo.wire.mensagem import Mensagem
 from oraculo.worker_answers import Handler
 from oraculo.worker_threads import Threads
-from oraculo.worker_transport import BrokerTransport, Job, Transport
+from oraculo.worker_transport import BrokerTransport, Job, Meter, Transport
 
 __all__ = ["BrokerTransport", "Job", "Transport", "Worker"]
 
@@ -55,6 +55,8 @@ class Worker:
         self.concurrency = concurrency
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.patience = patience
+        self.tells = False  # one log line per order
+        self.meter: Meter | None = None
         self._handlers: dict[str, Handler] = {}
         self._stop_asked = False
         self._prepare()
@@ -156,6 +158,8 @@ class Worker:
             if self._stopping.is_set():
                 await asyncio.gather(*(_give_back(transport, job) for job in jobs))
                 return
+            if self.meter is not None and jobs:
+                self.meter.consumed(handler.kind, len(jobs))
             for job in jobs:
                 task = asyncio.create_task(self._do(transport, handler, job))
                 self._doing.add(task)
@@ -217,7 +221,30 @@ class Worker:
         except WireError as error:
             log.error("an order that cannot be read", queue=job.queue, error=error.detail)
             return worker_answers.refused(handler, job.body, error.detail)
-        return worker_answers.answer(handler, order, await self._call(handler, order))
+        clock, meter = asyncio.get_running_loop().time, self.meter
+        began = clock()
+        if meter is not None:
+            meter.began(handler.kind, order.tentativa or 1)
+        try:
+            payload = await self._call(handler, order)
+        except BaseException:  # cancelled: it is given back
+            if meter is not None:
+                meter.abandoned()
+            raise
+        if meter is not None:
+            meter.ended(handler.kind, clock() - began, worker_answers.error_of(payload))
+        if self.tells:
+            log.info(
+                "work done",
+                correlation_id=order.correlation_id,
+                ticket_id=order.ticket_id,
+                tentativa=order.tentativa,
+                queue=job.queue,
+                status=payload.get("status", "ok"),
+                duration_ms=round((clock() - began) * 1000, 3),
+                **_trace(order),
+            )
+        return worker_answers.answer(handler, order, payload)
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
         arguments = worker_answers.arguments(handler, order)
@@ -234,7 +261,9 @@ class Worker:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise  # it is us who are cancelled, and not something that the function waited for
-            log.exception("work failed", correlation_id=order.correlation_id, ticket_id=order.ticket_id)
+            log.exception(
+                "work failed", correlation_id=order.correlation_id, ticket_id=order.ticket_id, **_trace(order)
+            )
             return worker_answers.failure(handler, type(error).__name__, str(error) or type(error).__name__, False)
         return worker_answers.success(handler, value)
 
@@ -274,6 +303,12 @@ class Worker:
             if pause != RETRY_FIRST:
                 log.info("answers sent", answers=len(answers))
             return
+
+
+def _trace(order: Mensagem) -> dict[str, str]:
+    """The ids of the trace that an order belongs to, as log fields."""
+    context = order.traceparent or ""
+    return {"trace.id": context[3:35], "span.id": context[36:52]} if len(context) >= 55 else {}
 
 
 async def _give_back(transport: Transport, job: Job) -> None:

@@ -17,6 +17,7 @@ import orjson
 
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import WireError
+from oraculo.redaction import redact
 from oraculo.wire import mensagem, payloads, strict_json
 from oraculo.wire.mensagem import Mensagem
 
@@ -67,9 +68,16 @@ def success(handler: Handler, value: Any) -> dict[str, Any]:
 
 def failure(handler: Handler, code: str, text: str, definitive: bool) -> dict[str, Any]:
     key = "fonte" if handler.kind is Kind.COLETA else "executador"
-    text = text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    text = redact(text).encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
     erro = {"codigo": code, "mensagem": text[:4000], "definitivo": definitive}
     return {key: handler.name, "status": "erro", "dados": None, "erros": [erro]}
+
+
+def error_of(payload: dict[str, Any]) -> str | None:
+    """The code of the failure that a payload tells; None when it tells none."""
+    if payload.get("status") != "erro" or not payload.get("erros"):
+        return None
+    return str(payload["erros"][0].get("codigo", "erro"))
 
 
 def answer(handler: Handler, order: Mensagem, payload: dict[str, Any]) -> bytes:

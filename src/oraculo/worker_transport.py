@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from oraculo.core.vocabulary import Kind
 from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement
 from oraculo.wire import names, quarantine
 
@@ -18,6 +19,18 @@ class Job:
     queue: str
     body: bytes
     handle: Any
+
+
+class Meter(Protocol):
+    """Who counts what a worker does."""
+
+    def consumed(self, kind: Kind, count: int) -> None: ...
+
+    def began(self, kind: Kind, attempt: int) -> None: ...
+
+    def ended(self, kind: Kind, seconds: float, error: str | None) -> None: ...
+
+    def abandoned(self) -> None: ...
 
 
 class Transport(Protocol):

@@ -120,14 +120,22 @@ async def deliver(
     secrets: Sequence[str] = (),
     clock: Callable[[], datetime] = Clock(),
     within: float = 5.0,
+    traceparent: str | None = None,
 ) -> Receipt:
     async with WebhookNotifier(
         secrets, [receiver.place], within, clock=clock, ssl_context=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     ) as notifier:
-        return await notifier.notify(Notice(receiver.url, "msg_1", BODY))
+        return await notifier.notify(Notice(receiver.url, "msg_1", BODY, traceparent))
 
 
 # --- what is sent ---------------------------------------------------------------------------------------------
+
+
+async def test_a_notice_that_belongs_to_a_trace_says_so() -> None:
+    context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    async with Receiver(answer(200)) as receiver:
+        await deliver(receiver, traceparent=context)
+    assert receiver.received[0].headers["traceparent"] == context
 
 
 async def test_the_request_says_all_it_must_and_nothing_more() -> None:

@@ -22,7 +22,7 @@ Submit = Callable[..., Any]
 async def publish(oraculo: Oraculo, queue: str, *bodies: bytes) -> None:
     """Through the broker, and wait until the orchestrator has quarantined them."""
     assert oraculo.broker is not None and oraculo.store is not None
-    dead = oraculo.metrics.dead
+    dead = oraculo.metrics.families.dead
     before = sum(
         sample.value for metric in dead.collect() for sample in metric.samples if sample.name.endswith("_total")
     )

@@ -100,7 +100,7 @@ async def test_metrics(client: httpx2.AsyncClient) -> None:
     await client.post(URL, json=ONE)
     response = await client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert "orchestration_workflows_started_total 1.0" in response.text
+    assert 'orchestration_workflows_started_total{risk_band="none",status="started"} 1.0' in response.text
 
 
 async def test_schema(client: httpx2.AsyncClient) -> None:

@@ -58,7 +58,7 @@ PLAN = st.builds(
 EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.OrchestrationStarted: st.builds(
         ev.OrchestrationStarted, run=st.integers(0, 2**63 - 1), correlation_id=TEXT, plan=PLAN, deadline=INSTANTS,
-        fingerprint=TEXT,
+        fingerprint=TEXT, traceparent=st.none() | TEXT,
     ),
     ev.TicketsDispatched: st.builds(ev.TicketsDispatched, st.lists(POSITIONS, max_size=5), ATTEMPTS),
     ev.DispatchConfirmed: st.builds(ev.DispatchConfirmed, st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=5)),
@@ -148,6 +148,7 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
         "correlation_id": "abc123",
         "deadline": "2025-10-14T12:10:00Z",
         "fingerprint": "f",
+        "traceparent": None,
         "plan": {
             "tasks": [
                 {
@@ -170,6 +171,15 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
             "rules": 1,
         },
     }  # fmt: skip
+
+
+def test_a_journal_from_before_there_were_traces_is_read() -> None:
+    story = Story(plan(1))
+    ((name, fields), *rest) = orjson.loads(records.encode(story.started.events))
+    del fields["traceparent"]
+    events = records.decode(orjson.dumps([[name, fields], *rest]))
+    assert events == story.started.events
+    assert step(None, records.cause_of(RUN, events), at(0)).events == events
 
 
 def test_a_journal_of_another_format_is_refused_by_name() -> None:

@@ -29,6 +29,7 @@ from oraculo.api.journal import HEARTBEAT_S
 from oraculo.api.middleware import Failures, Head, SecurityHeaders
 from oraculo.api.paths import CanonicalPath
 from oraculo.api.serving import answered
+from oraculo.api.tracing import Traced
 from oraculo.api.waiting import Waits
 from oraculo.bootstrap import Oraculo
 from oraculo.dashboard import frame
@@ -93,6 +94,8 @@ def create_app(
     app.add_middleware(CanonicalPath)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Head)
+    if oraculo.tracer is not None:
+        app.add_middleware(Traced, tracer=oraculo.tracer)
     return app
 
 

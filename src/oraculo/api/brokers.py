@@ -13,6 +13,7 @@ from oraculo.api.serving import Running, answered, store_of
 from oraculo.bootstrap import Oraculo
 from oraculo.engines.local import LocalEngine
 from oraculo.ports.store import SystemEvent
+from oraculo.redaction import redact
 
 router = APIRouter(prefix=paths.API, tags=["operation"], responses=problems.COMMON)
 
@@ -42,7 +43,7 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
                 "sonda_em": probe.at,
                 "sonda_ms": None if probe.round_trip_s is None else round(probe.round_trip_s * 1000, 3),
                 "reconexoes": health.reconnects,
-                "erro": probe.error or health.error or None,
+                "erro": redact(probe.error or health.error) or None,
                 "aguardando": waiting,
                 "drenando": name != active and any(waiting.get(intake.queue) for intake in engine.intakes),
             }

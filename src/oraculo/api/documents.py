@@ -108,6 +108,7 @@ class Ticket(BaseModel):
     erros: list[dict[str, Any]]
     motivo: str | None
     respostas_tardias: list[dict[str, Any]]
+    traceparent: str | None = Field(description="W3C trace context of its latest message")
 
 
 class _Outcome(BaseModel):
@@ -150,6 +151,7 @@ class Orchestration(BaseModel):
     fan_in: dict[str, Any]
     espera: str | None
     motivo_cancelamento: str | None
+    trace_id: str | None = Field(description="of the trace that it belongs to")
     tickets: list[Ticket]
     notificacoes: list[dict[str, Any]]
     versao: int

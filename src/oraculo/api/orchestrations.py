@@ -18,7 +18,7 @@ from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import DuplicateCorrelationError, WireError
 from oraculo.ports.store import Query as StoreQuery
 from oraculo.ports.store import Summary
-from oraculo.wire import mensagem, names, requests, views
+from oraculo.wire import mensagem, names, trace_context, views
 from oraculo.wire.requests import Requisicao
 
 router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
@@ -84,14 +84,17 @@ def idempotency_key(request: Request) -> str | None:
 async def submit(request: Request, oraculo: Running) -> Response:
     key = idempotency_key(request)
     value, _ = await body.value(request)
-    wanted = requests.parse(value)
+    wanted = oraculo.reception.read(value)
     request.state.correlation_id = wanted.correlation_id
     if wanted.tipo is not None and wanted.tipo not in (known := oraculo.reception.task_types()):
         detail = f"unknown task type {wanted.tipo!r}; known: {', '.join(sorted(known)) or 'none yet'}"
         raise ProblemError(
             "unknown_task_type", detail, errors=[{"campo": "tipo", "mensagem": detail}], known=sorted(known)
         )
-    accepted = await oraculo.reception.accept(wanted, key)
+    traceparent = request.scope.get(trace_context.HEADER)
+    if traceparent is None:  # nobody here makes traces; the caller's is passed on
+        traceparent = trace_context.parse(request.headers.get(trace_context.HEADER))
+    accepted = await oraculo.reception.accept(wanted, key, traceparent)
     name = accepted.correlation_id
     if wanted.correlation_id is not None and wanted.correlation_id != name:
         raise DuplicateCorrelationError("Idempotency-Key", key or "")

@@ -22,6 +22,7 @@ from oraculo.cli import (
     schema,
     serve,
     task_types,
+    top,
     work,
 )
 from oraculo.cli.exits import Exit, code_of, line_of
@@ -70,6 +71,7 @@ add(app, "cancel", follow.cancel, "oraculo cancel abc123 --motivo 'pedido errado
 add(app, "workers", look.workers, "oraculo workers")
 add(app, "brokers", look.brokers, "oraculo brokers")
 add(app, "replicas", look.replicas, "oraculo replicas")
+add(app, "top", top.top, "oraculo top --every 5")
 add(app, "replay", replay.replay, "oraculo replay abc123 --until 12")
 add(app, "doctor", doctor.doctor, "oraculo doctor")
 add(app, "prune", prune.prune, "oraculo prune --older-than 30d --yes")

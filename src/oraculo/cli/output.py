@@ -68,7 +68,11 @@ def safe(text: object) -> str:
 
 
 def note(text: str) -> None:
-    """A line for people, on standard error."""
+    """A line for people, on standard error; a log line where that is for machines."""
+    logs = sys.modules.get("oraculo.logs")  # a command that never configured them need not wait for their import
+    if logs is not None and logs.stream is not None:
+        logs.say(text)
+        return
     err().print(Text(safe(text)))
 
 

@@ -51,7 +51,7 @@ def up(
     if port is not None:
         chosen = replace(chosen, port=port)
     check_binding(chosen)
-    logs.configure(chosen.log_level, chosen.log_format)
+    logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
     workers = [inputs.worker(target) for target in worker or ()]
     for one in workers:
         one.patience = min(one.patience, WORKER_PATIENCE)
@@ -115,6 +115,7 @@ async def serve(
     """Until a signal; then stop taking, finish what is under way, and end within half a minute."""
     import uvicorn
 
+    from oraculo.adapters.sinks.prometheus.port import metrics_port
     from oraculo.api import health
     from oraculo.api.app import ROUTERS, create_app
     from oraculo.bootstrap import Oraculo, Role
@@ -149,7 +150,11 @@ async def serve(
         server.should_exit = True
 
     with signals(stop):
-        async with oraculo:
+        async with oraculo, contextlib.AsyncExitStack() as stack:
+            if chosen.metrics_port is not None:
+                await stack.enter_async_context(
+                    metrics_port(chosen.host, chosen.metrics_port, oraculo.metrics.exposition)
+                )
             tune()
             await server.serve([listener])
 

@@ -46,6 +46,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "The brokers: which one is published to, how each answers, what waits there.",
         "Os brokers: em qual se publica, como cada um responde, o que espera em cada um.",
     ),
+    "top": (
+        "Rates, what is in flight, queues, brokers and failures of a running server.",
+        "Taxas, o que está em andamento, filas, brokers e falhas de um servidor no ar.",
+    ),
     "replay": (
         "Play a journal again, step by step, and check that it gives the same events. Reads the store; "
         "with --url, only shows what the API tells.",
@@ -146,6 +150,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
     ),
     "o.to-store": ("The empty store that everything goes to.", "O armazenamento vazio que recebe tudo."),
     "o.to": ("Folder to write to.", "Pasta onde escrever."),
+    "o.every": ("Seconds between two looks.", "Segundos entre duas olhadas."),
+    "o.once": ("One look (over a second), then end.", "Uma olhada (de um segundo), e acabou."),
     # messages
     "listening": ("Oráculo {version} listens on {url}", "Oráculo {version} escuta em {url}"),
     "stop-hint": ("Ctrl+C stops it", "Ctrl+C encerra"),
@@ -201,6 +207,16 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "tickets": ("tickets", "tickets"),
     "waiting": ("waiting", "espera"),
     "fix": ("fix", "solução"),
+    "metrics-port": ("metrics are at {url}", "as métricas estão em {url}"),
+    "top.started": ("started", "iniciadas"),
+    "top.ended": ("ended", "terminadas"),
+    "top.open": ("open", "abertas"),
+    "top.owed": ("owed", "devidas"),
+    "top.left": ("least time left", "menor prazo"),
+    "top.dead": ("dead letters waiting", "mortas esperando"),
+    "top.probe": ("probe", "sonda"),
+    "top.queue": ("queue", "fila"),
+    "top.oldest": ("oldest", "mais antiga"),
     "healthy": ("everything is in order", "está tudo em ordem"),
     "unhealthy": ("{count} problems", "{count} problemas"),
 }

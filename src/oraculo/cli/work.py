@@ -6,7 +6,8 @@ Orders come from the broker of ORACULO_BROKER; with `memory://`, or with `--url`
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,14 +37,31 @@ def worker(
     from oraculo import logs
 
     chosen = settings.load()
-    logs.configure(chosen.log_level, chosen.log_format)
+    logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
     found = inputs.worker(target)
     found.concurrency = concurrency or found.concurrency
     found.name = name or found.name
+    found.tells = True
     if url is not None or chosen.broker.startswith("memory:"):
-        run(_over_http(found, url or chosen.url, chosen.api_key, lease, json))
+        work = _over_http(found, url or chosen.url, chosen.api_key, lease, json)
     else:
-        run(_over_broker(found, chosen, json))
+        work = _over_broker(found, chosen, json)
+    run(_measured(found, chosen, work))
+
+
+async def _measured(worker: Worker, chosen: Settings, work: Coroutine[Any, Any, None]) -> None:
+    """With /metrics on a port of its own, when that is wanted."""
+    if chosen.metrics_port is None:
+        await work
+        return
+    from oraculo.adapters.sinks.prometheus.port import metrics_port
+    from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
+
+    metrics = WorkerMetrics(lambda: worker.busy)
+    worker.meter = metrics
+    async with metrics_port(chosen.host, chosen.metrics_port, metrics.exposition) as port:
+        note(t("metrics-port", url=f"http://{chosen.host}:{port}/metrics"))
+        await work
 
 
 async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:

@@ -17,6 +17,7 @@ class Start:
     correlation_id: str
     plan: Plan
     fingerprint: str = ""  # of the request, to tell a repeated request from another one with the same id
+    traceparent: str | None = None  # W3C trace context; kept, never looked at
 
 
 @dataclass(slots=True)
@@ -39,6 +40,7 @@ class RecordResult:
     kind: Kind | None = None
     name: str | None = None
     digest: int = 0  # of the bytes that arrived
+    traceparent: str | None = None  # of the worker, when it passed one on; not part of the journal
 
 
 @dataclass(frozen=True, slots=True)

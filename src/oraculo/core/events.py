@@ -27,6 +27,7 @@ class OrchestrationStarted:
     plan: Plan
     deadline: datetime
     fingerprint: str
+    traceparent: str | None = None
 
 
 @dataclass(slots=True)

@@ -97,6 +97,7 @@ class Orchestration:
     status: Status = Status.PENDENTE
     closed_at: datetime | None = None
     cancel_reason: str | None = None
+    traceparent: str | None = None  # W3C trace context that it belongs to
     owed: set[int] = field(default_factory=set)  # positions whose message no broker has confirmed
     # Two indexes, not facts: a heap of (instant, position or ~notice) that may hold stale entries, and the positions of
     # each destination, made when the first answer without a ticket_id comes.
@@ -163,6 +164,7 @@ def begin(event: OrchestrationStarted, at: datetime) -> Orchestration:
         gates=[GateCount() for _ in plan.gates],
         notices=notices,
         open=len(plan.tasks),
+        traceparent=event.traceparent,
     )
 
 

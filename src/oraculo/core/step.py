@@ -33,7 +33,12 @@ def step(state: Orchestration | None, command: Command, now: datetime) -> Step:
         if not isinstance(command, Start):
             raise ValueError(f"{type(command).__name__} for an orchestration that does not exist")
         started = OrchestrationStarted(
-            command.run, command.correlation_id, command.plan, now + command.plan.timeout, command.fingerprint
+            command.run,
+            command.correlation_id,
+            command.plan,
+            now + command.plan.timeout,
+            command.fingerprint,
+            command.traceparent,
         )
         state = begin(started, now)
         first, verdict = 1, Verdict.APPLIED

@@ -11,6 +11,7 @@ import zlib
 _CHECK_BITS = 26
 _CHECK_MASK = (1 << _CHECK_BITS) - 1
 _POSITION_BITS = 32
+_PLAN = (1 << _POSITION_BITS) - 1
 
 
 def _check(run: int, position: int) -> int:
@@ -24,6 +25,11 @@ def ticket_id(run: int, position: int) -> str:
     low = ((run & 0xF) << (_POSITION_BITS + _CHECK_BITS)) | (position << _CHECK_BITS) | _check(run, position)
     text = f"{(high << 80) | (0x8 << 76) | (middle << 64) | (0b10 << 62) | low:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def plan_id(run: int) -> str:
+    """The id of the plan of orchestration number `run`: of the same family, at a position that no task has."""
+    return ticket_id(run, _PLAN)
 
 
 def parse_ticket_id(text: str) -> tuple[int, int] | None:

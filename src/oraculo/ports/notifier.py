@@ -15,6 +15,7 @@ class Notice:
     url: str
     webhook_id: str
     body: bytes
+    traceparent: str | None = None
 
 
 class Outcome(StrEnum):

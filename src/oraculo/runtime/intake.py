@@ -7,7 +7,8 @@ same transaction as its neighbours' results.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
 import structlog
 
@@ -17,6 +18,7 @@ from oraculo.ports.store import DeadLetter
 from oraculo.runtime import crash
 from oraculo.runtime.work import Fate, Outcome, Work
 from oraculo.wire import mensagem, payloads
+from oraculo.wire.payloads import NO_HEADERS
 
 log = structlog.get_logger("oraculo.intake")
 
@@ -26,16 +28,19 @@ RETRY_DELAY = 1.0
 FULL_PAUSE = 0.2
 
 Submit = Callable[[list[Work]], Awaitable[list[Outcome]]]
-Translate = Callable[[bytes, str], Work]
 
 
-def result_work(raw: bytes, queue: str) -> Work:
+class Translate(Protocol):
+    def __call__(self, raw: bytes, queue: str, headers: Mapping[str, str] = ..., /) -> Work: ...
+
+
+def result_work(raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
     """One result message as work. What cannot be read becomes work for the quarantine; this never raises."""
     correlation_id = ""
     try:
         message = mensagem.parse(raw)
         correlation_id = message.correlation_id
-        command = payloads.answer(message, raw)
+        command = payloads.answer(message, raw, headers)
     except WireError as error:
         return quarantined(raw, queue, error, correlation_id)
     return Work(command, correlation_id, queue=queue, body=raw)
@@ -103,7 +108,7 @@ class Intake:
     async def take(self, deliveries: Sequence[Delivery]) -> None:
         works = []
         for delivery in deliveries:
-            work = self._translate(delivery.body, self.queue)
+            work = self._translate(delivery.body, self.queue, delivery.headers)
             work.broker = delivery.broker
             works.append(work)
             self._taken[delivery.broker] = self._taken.get(delivery.broker, 0) + 1

@@ -27,7 +27,7 @@ from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
 from oraculo.runtime.work import Work
-from oraculo.wire import payloads
+from oraculo.wire import payloads, trace_context
 
 log = structlog.get_logger("oraculo.perform")
 
@@ -39,7 +39,7 @@ CONFIRM_AFTER = 0.1  # seconds
 QUEUE_TRIES = 60
 POSTPONE = 0.5  # seconds that single messages wait which a working broker did not take
 
-Owed = tuple[int, int, int, Outgoing]  # run, position (or -1 - notice), attempt, message
+Owed = tuple[int, int, int, Outgoing, datetime]  # run, position, attempt, message, owed since
 Report = Callable[[list[Work]], None]
 Lookup = Callable[[int], Awaitable[bytes | None]]
 
@@ -65,6 +65,7 @@ class Performer:
         self._owed_of = owed_of
         self._owed: deque[Owed] = deque()
         self._flying: set[asyncio.Task[None]] = set()
+        self._batches: list[list[Owed]] = []  # those that are being published
         self._in_flight = 0  # messages that are being published
         self._postponed: list[Owed] = []
         self._postponing: asyncio.TimerHandle | None = None
@@ -86,7 +87,11 @@ class Performer:
                     for (position, attempt), (queue, message_id, body) in zip(
                         tickets, payloads.orders(state, tickets, now), strict=True
                     ):
-                        self._owed.append((state.run, position, attempt, Outgoing(queue, body, message_id)))
+                        since = state.tickets[position].dispatched_at if attempt == 1 else None
+                        message = Outgoing(queue, body, message_id)
+                        if state.traceparent is not None:
+                            message.headers = {trace_context.HEADER: payloads.trace_of(state, position, attempt)}
+                        self._owed.append((state.run, position, attempt, message, since or now))
                     self._arrived.set()
                 case Notify(number, attempt):
                     if state.notices[number].phase is NoticePhase.OWED:
@@ -105,6 +110,12 @@ class Performer:
     def waiting(self) -> int:
         return len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices) + len(self._confirmed)
 
+    @property
+    def oldest(self) -> datetime | None:
+        """Since when the oldest message is owed that no broker has confirmed; None when there is none."""
+        heads = [batch[0][4] for batch in (self._owed, self._postponed, *self._batches) if batch]
+        return min(heads, default=None)
+
     async def run(self) -> None:
         """Publish for ever. While a server confirms one batch the next is on its way: nobody needs their order."""
         while True:
@@ -115,6 +126,7 @@ class Performer:
                     await asyncio.wait(self._flying, return_when=asyncio.FIRST_COMPLETED)
                     continue
                 batch = [self._owed.popleft() for _ in range(min(BATCH, len(self._owed)))]
+                self._batches.append(batch)
                 if self._broker.volatile:
                     await self._publish(batch)
                     continue
@@ -129,13 +141,19 @@ class Performer:
         finally:
             self._in_flight -= len(batch)
 
-    async def _publish(self, owed: Sequence[Owed]) -> None:
+    async def _publish(self, batch: list[Owed]) -> None:
+        try:
+            await self._publish_all(batch)
+        finally:
+            self._batches.remove(batch)
+
+    async def _publish_all(self, owed: Sequence[Owed]) -> None:
         """Returns when all of them are confirmed, refused, no longer owed, or postponed."""
         pause = RETRY_FIRST
         crash.point("before_publish")
         while owed:
             try:
-                await self._broker.publish([message for _, _, _, message in owed])
+                await self._broker.publish([message for _, _, _, message, _ in owed])
                 self._works()
                 break
             except BrokerUnavailableError as error:
@@ -192,7 +210,7 @@ class Performer:
         return confirmed, left
 
     def _refuse(self, owed: Owed, reason: str) -> None:
-        run, position, attempt, message = owed
+        run, position, attempt, message, _ = owed
         log.error("the broker will never take this message", queue=message.queue, run=run, reason=reason)
         problem: list[dict[str, object]] = [
             {"codigo": "mensagem_recusada", "mensagem": f"{message.queue}: {reason}", "definitivo": True}
@@ -214,7 +232,7 @@ class Performer:
 
     def _postpone(self, owed: Sequence[Owed], reason: str) -> None:
         """The broker works, and these have to wait: nobody has made their queue yet."""
-        queues = {message.queue for _, _, _, message in owed}
+        queues = {message.queue for _, _, _, message, _ in owed}
         for queue in queues - self._absent:
             log.info("messages wait for their queue", queue=queue, reason=reason)
         self._absent |= queues
@@ -230,7 +248,7 @@ class Performer:
     def _confirm(self, owed: Sequence[Owed]) -> None:
         self.published += len(owed)
         confirmed = self._confirmed
-        for run, position, attempt, message in owed:
+        for run, position, attempt, message, _ in owed:
             confirmed.setdefault(run, []).append((position, attempt))
             if self._absent:
                 self._absent.discard(message.queue)
@@ -261,11 +279,18 @@ class Performer:
     def _notify(self, state: Orchestration, number: int, attempt: int) -> None:
         target = state.notices[number].target
         where = state.plan.notify.webhook if target == "webhook" else state.plan.notify.queue
-        task = asyncio.create_task(self._deliver(state.run, state.correlation_id, number, attempt, target, where or ""))
+        trace = None
+        if state.traceparent is not None:
+            trace = trace_context.child(state.traceparent, trace_context.notice_span(state.run, number, attempt))
+        task = asyncio.create_task(
+            self._deliver(state.run, state.correlation_id, number, attempt, target, where or "", trace)
+        )
         self._notices.add(task)
         task.add_done_callback(self._notices.discard)
 
-    async def _deliver(self, run: int, name: str, number: int, attempt: int, target: str, where: str) -> None:
+    async def _deliver(
+        self, run: int, name: str, number: int, attempt: int, target: str, where: str, trace: str | None
+    ) -> None:
         async with self._gate:
             body = await self._read_result(run)
             crash.point("before_notify")
@@ -273,11 +298,12 @@ class Performer:
             if body is None:
                 receipt = Receipt(Outcome.REFUSED, "the result is no longer stored")
             elif target == "fila":
-                receipt = await self._to_queue(Outgoing(where, body, identity))
+                headers = {trace_context.HEADER: trace} if trace is not None else None
+                receipt = await self._to_queue(Outgoing(where, body, identity, headers))
             elif self._notifier is None:
                 receipt = Receipt(Outcome.REFUSED, "webhooks are not configured")
             else:
-                receipt = await self._notifier.notify(Notice(where, identity, body))
+                receipt = await self._notifier.notify(Notice(where, identity, body, trace))
             crash.point("after_notify")
         log.info(
             "notice",

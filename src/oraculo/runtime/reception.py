@@ -15,10 +15,17 @@ from oraculo.runtime import crash
 from oraculo.runtime.ids import RunNumbers, new_correlation_id
 from oraculo.runtime.intake import quarantined
 from oraculo.runtime.work import Fate, Outcome, Work
-from oraculo.wire import mensagem, requests, strict_json
+from oraculo.wire import mensagem, requests, strict_json, trace_context
+from oraculo.wire.payloads import NO_HEADERS
 from oraculo.wire.requests import Defaults, Requisicao
 
+Trace = Callable[[str | None, int], str | None]  # the context that a request came with, its run → the one it gets
 CheckWebhook = Callable[[str], str | None]  # URL → what is wrong with it
+
+
+def pass_on(given: str | None, _run: int) -> str | None:
+    """Nobody here makes traces; a caller's goes on to the workers."""
+    return given
 
 
 class Entrance(Protocol):
@@ -48,31 +55,61 @@ class Reception:
         *,
         check_webhook: CheckWebhook | None = None,
         task_types: Mapping[str, Requisicao] | None = None,
+        trace: Trace = pass_on,
     ) -> None:
         self._engine = engine
         self._defaults = defaults
         self._check_webhook = check_webhook
+        self._trace = trace
         self._fixed = dict(task_types or {})
         self._types: dict[str, Requisicao] = dict(self._fixed)
+        self.validations = {"valid": 0, "invalid": 0}  # requests that were looked at
+        self.repeated = 0  # requests that had been accepted before
+        self.unnamed = 0  # requests without a correlation_id
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
-    async def accept(self, request: Requisicao, idempotency_key: str | None = None) -> Accepted:
+    def read(self, value: Any) -> Requisicao:
+        """A decoded JSON value → request, or WireError."""
+        try:
+            return requests.parse(value)
+        except WireError:
+            self.validations["invalid"] += 1
+            raise
+
+    async def accept(
+        self, request: Requisicao, idempotency_key: str | None = None, traceparent: str | None = None
+    ) -> Accepted:
         """Durable when it returns. WireError or PlanError: refused; DuplicateCorrelationError: the id is taken."""
-        return (await self.accept_many([request], [idempotency_key]))[0]
+        return (await self.accept_many([request], [idempotency_key], traceparent))[0]
 
     async def accept_many(
-        self, wanted: Sequence[Requisicao], keys: Sequence[str | None] | None = None
+        self,
+        wanted: Sequence[Requisicao],
+        keys: Sequence[str | None] | None = None,
+        traceparent: str | None = None,
     ) -> list[Accepted]:
         self._engine.admit(len(wanted))
         if self._engine.store.shared and any(request.tipo is not None for request in wanted):
             await self.load_task_types()  # another process may have changed them
-        works = [self.work(request, key) for request, key in zip(wanted, keys or [None] * len(wanted), strict=True)]
+        given = keys or [None] * len(wanted)
+        works = [self.work(request, key, traceparent) for request, key in zip(wanted, given, strict=True)]
         outcomes = await self._engine.submit(works)
         crash.point("before_answer")
-        return [_accepted(work, outcome) for work, outcome in zip(works, outcomes, strict=True)]
+        accepted = [_accepted(work, outcome) for work, outcome in zip(works, outcomes, strict=True)]
+        self.repeated += sum(1 for one in accepted if not one.new)
+        return accepted
 
-    def work(self, request: Requisicao, idempotency_key: str | None = None) -> Work:
+    def work(self, request: Requisicao, idempotency_key: str | None = None, traceparent: str | None = None) -> Work:
+        try:
+            work = self._work(request, idempotency_key, traceparent)
+        except PlanError:
+            self.validations["invalid"] += 1
+            raise
+        self.validations["valid"] += 1
+        return work
+
+    def _work(self, request: Requisicao, idempotency_key: str | None, traceparent: str | None) -> Work:
         requests.check_shape(request)
         name = request.correlation_id
         fresh = name is None and idempotency_key is None
@@ -83,16 +120,18 @@ class Reception:
         self._check_notify(plan)
         if name is None:
             name = new_correlation_id()
+            self.unnamed += 1
         run = self._engine.numbers.next(self._engine.clock.now())
         key = None if idempotency_key is None else Key(idempotency_key, fingerprint, run)
-        return Work(Start(run, name, plan, fingerprint), name, fresh=fresh, key=key)
+        start = Start(run, name, plan, fingerprint, self._trace(traceparent, run))
+        return Work(start, name, fresh=fresh, key=key)
 
     def _check_notify(self, plan: Plan) -> None:
         wrong = self._check_webhook(plan.notify.webhook) if plan.notify.webhook and self._check_webhook else None
         if wrong:
             raise PlanError(wrong, "notificar.webhook")
 
-    def from_message(self, raw: bytes, queue: str) -> Work:
+    def from_message(self, raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
         """A message of `orquestrador_requisicoes` as work; what is not acceptable is work for the quarantine."""
         name = ""
         try:
@@ -103,8 +142,8 @@ class Reception:
             inner = message.payload.get("correlation_id", name)
             if inner != name:
                 raise WireError("invalid_request", "payload.correlation_id differs from the envelope's correlation_id")
-            request = requests.parse({**message.payload, "correlation_id": name})
-            work = self.work(request)
+            request = self.read({**message.payload, "correlation_id": name})
+            work = self.work(request, traceparent=trace_context.of_message(message.traceparent, headers))
         except (WireError, PlanError) as error:
             return quarantined(raw, queue, error, name)
         work.queue, work.body = queue, raw

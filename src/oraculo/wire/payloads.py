@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -14,9 +14,10 @@ from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import parse_ticket_id, ticket_id
 from oraculo.core.vocabulary import Kind, TipoEvento
 from oraculo.errors import WireError
-from oraculo.wire import names, strict_json
+from oraculo.wire import names, strict_json, trace_context
 from oraculo.wire.mensagem import Mensagem, check_attempt
 
+NO_HEADERS: Mapping[str, str] = {}
 _NAME_KEY = {Kind.COLETA: "fonte", Kind.EXECUCAO: "executador"}
 
 
@@ -32,23 +33,29 @@ def orders(state: Orchestration, tickets: Iterable[tuple[int, int]], now: dateti
             if task.after not in given:
                 given[task.after] = strict_json.dumps(collected(state, position))
             payload["dados"] = given[task.after]
-        body = strict_json.compact(
-            {
-                "correlation_id": state.correlation_id,
-                "tipo_evento": task.kind.order,
-                "payload": payload,
-                "timestamp": now,
-                "message_id": message_id,
-                "ticket_id": identity,
-                "tentativa": attempt,
-                "prazo": min(now + task.timeout, state.deadline),
-                "fila_resposta": names.RESULTS,
-            }
-        )
-        yield task.queue, message_id, body
+        envelope = {
+            "correlation_id": state.correlation_id,
+            "tipo_evento": task.kind.order,
+            "payload": payload,
+            "timestamp": now,
+            "message_id": message_id,
+            "ticket_id": identity,
+            "tentativa": attempt,
+            "prazo": min(now + task.timeout, state.deadline),
+            "fila_resposta": names.RESULTS,
+        }
+        if state.traceparent is not None:
+            envelope["traceparent"] = trace_of(state, position, attempt)
+        yield task.queue, message_id, strict_json.compact(envelope)
 
 
-def answer(message: Mensagem, raw: bytes) -> RecordResult:
+def trace_of(state: Orchestration, position: int, attempt: int) -> str:
+    """The trace context of a message: whoever works on it works within the span of that attempt."""
+    assert state.traceparent is not None
+    return trace_context.child(state.traceparent, trace_context.attempt_span(state.run, position, attempt))
+
+
+def answer(message: Mensagem, raw: bytes, headers: Mapping[str, str] = NO_HEADERS) -> RecordResult:
     """A result message → the command. Refuses what is not a result, or what says nothing usable."""
     if message.tipo_evento is TipoEvento.RESULTADO_COLETA:
         kind = Kind.COLETA
@@ -87,6 +94,7 @@ def answer(message: Mensagem, raw: bytes) -> RecordResult:
         kind=kind,
         name=name,
         digest=zlib.crc32(raw) or 1,
+        traceparent=trace_context.of_message(message.traceparent, headers),
     )
 
 

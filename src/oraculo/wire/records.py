@@ -94,8 +94,8 @@ def cause_of(run: int, events: Sequence[ev.Event]) -> Command:
     """The command that a step's first event mirrors. Replaying it must give the same events again."""
     first = events[0]
     match first:
-        case ev.OrchestrationStarted(started, correlation_id, plan, _deadline, fingerprint):
-            return Start(started, correlation_id, plan, fingerprint)
+        case ev.OrchestrationStarted(started, correlation_id, plan, _deadline, fingerprint, traceparent):
+            return Start(started, correlation_id, plan, fingerprint, traceparent)
         case ev.DispatchConfirmed(tickets):
             return ConfirmDispatch(tickets)
         case ev.TicketConcluded(position, attempt, dados, erros, digest):

@@ -13,6 +13,7 @@ from oraculo.core.state import NoticeState, Orchestration
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Kind, Phase
 from oraculo.ports.store import DeadLetter, Recorded, Summary
+from oraculo.wire import payloads, trace_context
 
 
 def summary(one: Summary) -> dict[str, Any]:
@@ -42,6 +43,7 @@ def orchestration(state: Orchestration) -> dict[str, Any]:
         "fan_in": {"modo": state.plan.gates[0].mode, "minimo": state.plan.gates[0].needed},
         "espera": waiting_for(state),
         "motivo_cancelamento": state.cancel_reason,
+        "trace_id": None if state.traceparent is None else trace_context.trace_id(state.traceparent),
         "tickets": [ticket(state, position) for position in range(len(state.tickets))],
         "notificacoes": [notice(one) for one in state.notices],
         "versao": state.version,
@@ -73,7 +75,13 @@ def ticket(state: Orchestration, position: int) -> dict[str, Any]:
         "erros": one.erros or [],
         "motivo": one.reason,
         "respostas_tardias": [_late(late) for late in one.late or ()],
+        "traceparent": None if state.traceparent is None else _trace(state, position, one.attempt),
     }
+
+
+def _trace(state: Orchestration, position: int, attempt: int) -> str | None:
+    """The context that the latest message of a ticket carries."""
+    return payloads.trace_of(state, position, attempt) if attempt else None
 
 
 def _message(erros: list[dict[str, object]] | None) -> str | None:
@@ -114,6 +122,11 @@ def waiting_for(state: Orchestration) -> str | None:
     return "aguarda " + "; ".join(parts) if parts else None
 
 
+def event_name(kind: type) -> str:
+    """What the outside calls an event of this class."""
+    return _SNAKE[kind]
+
+
 _SNAKE = {cls: "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__)[1:] for cls in ev.Event.__args__}
 
 
@@ -139,6 +152,9 @@ def _fields(run: int, plan: Any, event: ev.Event) -> dict[str, Any]:
                 shown["tickets_total"] = len(value.tasks)
             case "run" | "fingerprint" | "digest":
                 pass
+            case "traceparent":
+                if value is not None:
+                    shown["trace_id"] = trace_context.trace_id(value)
             case name:
                 shown[_NAMES.get(name, name)] = value
     return shown

@@ -139,6 +139,7 @@ class WebhookNotifier:
                 "content-type": "application/json",
                 "accept-encoding": "identity",
                 "connection": "close",
+                **({} if notice.traceparent is None else {"traceparent": notice.traceparent}),
                 **signed_headers(self._keys, notice.webhook_id, self._clock(), notice.body),
             },
             content=notice.body,

@@ -8,6 +8,7 @@ messages settled in any order, a message that came before says so, slow work sta
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 from oraculo.errors import BrokerError, BrokerUnavailableError, MissingExtraError
@@ -36,10 +37,27 @@ class KafkaBroker:
         self._options = options.parse(url)
         self._link = Link(self._options)
         self._queues: dict[str, Queue] = {}
+        self.produced: Counter[str] = Counter()  # queue → messages that were confirmed
+        self.consumed: Counter[str] = Counter()  # queue → messages that were handed out
+        self.errors: Counter[tuple[str, str]] = Counter()  # (operation, error) → how often
 
     async def publish(self, messages: Sequence[Outgoing]) -> None:
         if not messages:
             return
+        try:
+            await self._publish(messages)
+        except BrokerUnavailableError as error:
+            self.errors["produce", "refused" if error.refused and not error.unconfirmed else "unconfirmed"] += 1
+            left = {id(one) for one in (messages if error.unconfirmed is None else error.unconfirmed)}
+            left.update(id(one) for one, _ in error.refused)
+            self.produced.update(one.queue for one in messages if id(one) not in left)
+            raise
+        except BaseException as error:
+            self.errors["produce", type(error).__name__] += 1
+            raise
+        self.produced.update(one.queue for one in messages)
+
+    async def _publish(self, messages: Sequence[Outgoing]) -> None:
         patience = self._options.confirm_timeout
         connection = await self._link.ready(patience)
         flight = Flight()
@@ -78,7 +96,13 @@ class KafkaBroker:
         found = self._queues.get(queue)
         if found is None:
             found = self._queues[queue] = Queue(queue, self._link)
-        return await found.fetch(limit, wait)
+        try:
+            taken = await found.fetch(limit, wait)
+        except BrokerError as error:
+            self.errors["consume", type(error).__name__] += 1
+            raise
+        self.consumed[queue] += len(taken)
+        return taken
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         done: dict[str, list[Delivery]] = {}

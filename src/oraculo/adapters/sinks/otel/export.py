@@ -1,0 +1,125 @@
+"""Spans → OpenTelemetry → OTLP, over gRPC or HTTP, in a thread of the SDK's own. The only module that imports it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
+
+from oraculo import __version__
+from oraculo.adapters.sinks.otel.spans import Span
+from oraculo.errors import MissingExtraError
+from oraculo.wire import trace_context as context
+
+try:
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import Event, ReadableSpan
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+    from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+except ImportError as error:
+    raise MissingExtraError("OTEL_EXPORTER_ENDPOINT", "otel") from error
+
+QUEUE = 50_000  # spans that wait at most; more are dropped
+BATCH = 512
+DELAY_MS = 1000
+TIMEOUT_S = 4
+_KINDS = {kind.name.lower(): kind for kind in SpanKind}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_SCOPE = InstrumentationScope("oraculo", __version__)
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+
+
+class Exporter:
+    """`protocol` is `grpc` or `http`. `counts` says what became of the spans: `feito`, `enviado`, `perdido`."""
+
+    def __init__(self, endpoint: str, protocol: str, headers: dict[str, str], service: str) -> None:
+        self.counts: Counter[str] = Counter({"feito": 0, "enviado": 0, "perdido": 0})
+        self._resource = _Resource(
+            Resource.create(
+                {
+                    "service.name": service,
+                    "service.version": __version__,
+                    "neural.hive.component": "orchestrator",
+                    "neural.hive.layer": "orchestration",
+                }
+            ).attributes
+        )
+        exporter = _Counting(_exporter(endpoint, protocol, headers), self.counts)
+        self._processor = BatchSpanProcessor(exporter, QUEUE, DELAY_MS, BATCH, TIMEOUT_S * 1000)
+
+    def send(self, traceparent: str, spans: Iterable[Span]) -> None:
+        """Never blocks for long: they wait in a queue, from which the oldest are dropped when it is full."""
+        trace = int(context.trace_id(traceparent), 16)
+        made = 0
+        for span in spans:
+            self._processor.on_end(self._readable(trace, span))
+            made += 1
+        self.counts["feito"] += made
+
+    def _readable(self, trace: int, span: Span) -> ReadableSpan:
+        return ReadableSpan(
+            span.name,
+            _context(trace, span.id),
+            None if span.parent is None else _context(trace, span.parent, remote=True),
+            self._resource,
+            span.attributes,
+            [Event(name, about, _nanoseconds(at)) for name, at, about in span.events],
+            [Link(_context(trace, one)) for one in span.links],
+            _KINDS[span.kind],
+            status=Status() if span.error is None else Status(StatusCode.ERROR, span.error),
+            start_time=_nanoseconds(span.start),
+            end_time=_nanoseconds(span.end),
+            instrumentation_scope=_SCOPE,
+        )
+
+    def close(self) -> None:
+        """Send what waits, within the SDK's patience."""
+        self._processor.shutdown()  # type: ignore[no-untyped-call]
+
+
+class _Resource(Resource):
+    """The encoder looks a span's resource up by its hash, and the original writes JSON for that every time."""
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class _Counting(SpanExporter):
+    def __init__(self, inner: SpanExporter, counts: Counter[str]) -> None:
+        self._inner = inner
+        self._counts = counts
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = self._inner.export(spans)
+        self._counts["enviado" if result is SpanExportResult.SUCCESS else "perdido"] += len(spans)
+        return result
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        return self._inner.force_flush(timeout_millis)
+
+
+def _exporter(endpoint: str, protocol: str, headers: dict[str, str]) -> SpanExporter:
+    if protocol == "grpc":
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as OverGrpc
+
+        insecure = urlsplit(endpoint).scheme != "https"
+        named = {name.lower(): value for name, value in headers.items()}
+        return OverGrpc(urlsplit(endpoint).netloc, insecure=insecure, headers=named, timeout=TIMEOUT_S)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as OverHttp
+
+    path = endpoint if urlsplit(endpoint).path.strip("/") else f"{endpoint.rstrip('/')}/v1/traces"
+    return OverHttp(path, headers=headers, timeout=TIMEOUT_S)
+
+
+def _context(trace: int, span: str, *, remote: bool = False) -> SpanContext:
+    return SpanContext(trace, int(span, 16), remote, _SAMPLED)
+
+
+def _nanoseconds(at: datetime) -> int:
+    return (at - _EPOCH) // _MICROSECOND * 1000

@@ -1,0 +1,236 @@
+"""Metrics: readings of the journal, so that every engine gives the same ones.
+
+Names are those of the seeds where they name one. No label ever holds an id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter as Tally
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from typing import Any
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+
+from oraculo.adapters.sinks.prometheus import families as f
+from oraculo.adapters.sinks.prometheus.deadlines import Deadlines
+from oraculo.adapters.sinks.prometheus.readings import Readings
+from oraculo.core import events as ev
+from oraculo.core.state import Orchestration
+from oraculo.core.step import Step
+from oraculo.core.vocabulary import Cause, Kind, Status
+from oraculo.ports.clock import Clock
+from oraculo.ports.store import Batch, Store
+from oraculo.wire.names import REQUESTS, RESULTS
+
+MOST_CAUSES = 500  # series of dead letters
+TICK = 0.5  # seconds between two looks at the event loop
+DEAD_LETTERS_EVERY = 5.0  # seconds between two looks at the table of dead letters
+REFUSED = "mensagem_recusada"
+_COMPONENTS = {REQUESTS: "requests", RESULTS: "results"}
+
+Counts = Tally[tuple[Any, ...]]
+
+
+class Metrics:
+    """One registry per process. `saw` is called after each commit; gauges are read when somebody scrapes."""
+
+    def __init__(self) -> None:
+        self._causes: set[tuple[str, str]] = set()
+        self._children: dict[tuple[Any, ...], Any] = {}
+        self._deadlines = Deadlines()
+        self._clock: Clock | None = None
+        self._look: Callable[[], None] = lambda: None
+        self.registry = CollectorRegistry()
+        self.families = f.Families(self.registry)
+        self._published = (self.families.published, "confirmed")
+        self._generated = {kind: (self.families.generated, kind.value, f.NO_BAND, f.PRIORITY) for kind in Kind}
+        self.readings = Readings()
+        self.registry.register(self.readings)
+        self.readings.remaining = self._least
+        ProcessCollector(registry=self.registry)
+        self._on: dict[type, Callable[[Step, Any, Counts], None]] = {
+            ev.TicketConcluded: self._concluded,
+            ev.DispatchConfirmed: self._confirmed,
+            ev.OrchestrationStarted: self._started,
+            ev.OrchestrationClosed: self._closed,
+            ev.AttemptFailed: self._attempt_failed,
+            ev.TicketFailed: self._ticket_failed,
+            ev.TicketsClosed: self._tickets_closed,
+            ev.LateAnswerKept: lambda _step, _event, tally: _add(tally, self.families.late),
+            ev.NoticeDelivered: lambda _step, _event, tally: _add(tally, self.families.notices, "entregue"),
+            ev.NoticeFailed: lambda _step, _event, tally: _add(tally, self.families.notices, "falhou"),
+            ev.NoticeGivenUp: lambda _step, _event, tally: _add(tally, self.families.notices, "desistiu"),
+        }
+
+    def watch(self, engine: Any, reception: Any) -> None:
+        """Gauges that are read from the engine when somebody asks."""
+        self._look = engine.observe
+        self._clock = engine.clock
+        self.readings.engine, self.readings.reception = engine, reception
+        for source, target in permutations(getattr(engine.broker, "members", ()), 2):
+            self.families.switches.labels(source, target)
+
+    async def run(self, store: Store) -> None:
+        """For ever: look at the event loop, the deadlines, and now and then at the dead letters."""
+        clock = asyncio.get_running_loop().time
+        look_again = 0.0
+        while True:
+            due = clock() + TICK
+            await asyncio.sleep(TICK)
+            self.families.lag.observe(max(0.0, clock() - due))
+            self._approaching()
+            if clock() >= look_again:
+                look_again = clock() + DEAD_LETTERS_EVERY
+                await self.count_dead_letters(store)
+
+    async def count_dead_letters(self, store: Store) -> None:
+        found: Tally[str] = Tally()
+        try:
+            groups = await store.dead_letter_groups()
+        except Exception:  # `orchestration_store_up` says it; what was found last stays
+            return
+        for queue, reason, count in groups:
+            found[self._known(queue, reason)[0]] += count
+        self.readings.dead = {**dict.fromkeys((REQUESTS, RESULTS), 0), **found}
+
+    # -- the journal ---------------------------------------------------------------------------------------------------
+
+    def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
+        tally: Counts = Tally()
+        on, deadlines = self._on, self._deadlines
+        written = 0
+        for step in steps:
+            written += len(step.events)
+            if step.first == 1 or not deadlines.knows(step.state.run):
+                deadlines.saw(step.state)
+            for event in step.events:
+                count = on.get(type(event))
+                if count is not None:
+                    count(step, event, tally)
+        if steps:
+            self.families.events.inc(written)
+            self.families.commits.observe(len(steps))
+        for (queue, verdict), count_of in batch.counts.items():
+            tally[self.families.messages, queue, str(verdict)] += count_of
+            if verdict == "duplicate":
+                component = _COMPONENTS.get(queue.partition("@")[0])
+                if component:
+                    tally[self.families.duplicates, component] += count_of
+        for dead in batch.dead:
+            tally[self.families.dead, *self._known(dead.queue, dead.reason)] += 1
+        for key, count_of in tally.items():
+            self._child(key).inc(count_of)
+
+    def _child(self, key: tuple[Any, ...]) -> Any:
+        found = self._children.get(key)
+        if found is None:
+            found = self._children[key] = key[0].labels(*key[1:]) if len(key) > 1 else key[0]
+        return found
+
+    def _known(self, queue: str, reason: str) -> tuple[str, str]:
+        """Whoever writes to a dead-letter queue names both; more than a number of them share one series."""
+        if (queue, reason) not in self._causes and len(self._causes) >= MOST_CAUSES:
+            return ("outras", "outros")
+        self._causes.add((queue, reason))
+        return (queue, reason)
+
+    def _started(self, _step: Step, event: ev.OrchestrationStarted, tally: Counts) -> None:
+        tally[self.families.started, "started", f.NO_BAND] += 1
+        for task in event.plan.tasks:
+            tally[self._generated[task.kind]] += 1
+
+    def _closed(self, step: Step, event: ev.OrchestrationClosed, tally: Counts) -> None:
+        state, status = step.state, event.status._value_
+        tally[self.families.completed, status, f.NO_BAND] += 1
+        self.families.duration.labels(status, f.NO_BAND).observe((step.at - state.started_at).total_seconds())
+        if event.status is Status.TIMEOUT:
+            self.families.lateness.labels(f.WORKFLOW).observe((step.at - state.deadline).total_seconds())
+        if self._deadlines.ended(state.run, step.at):
+            tally[self.families.approaching,] += 1
+
+    def _concluded(self, step: Step, event: ev.TicketConcluded, tally: Counts) -> None:
+        self._ended(step, event.ticket, "concluida", tally)
+        self._overtaken(step.state, event.ticket, tally)
+
+    def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
+        state = step.state
+        kind = state.plan.tasks[position].kind._value_
+        tally[self.families.tickets, status, kind] += 1
+        since = state.tickets[position].dispatched_at
+        if since is not None:
+            self.families.ticket_duration.labels(status, kind).observe((step.at - since).total_seconds())
+
+    def _confirmed(self, step: Step, event: ev.DispatchConfirmed, tally: Counts) -> None:
+        tally[self._published] += len(event.tickets)
+        position, attempt = event.tickets[0]
+        since = step.state.tickets[position].dispatched_at
+        if attempt == 1 and since is not None:
+            self.families.generation.observe((step.at - since).total_seconds())
+
+    def _attempt_failed(self, step: Step, event: ev.AttemptFailed, tally: Counts) -> None:
+        state, position = step.state, event.ticket
+        kind = state.plan.tasks[position].kind.value
+        number = str(event.attempt) if event.attempt < f.MOST_RETRIES else f"{f.MOST_RETRIES}+"
+        tally[self.families.retries, kind, number] += 1
+        tally[self.families.attempt_failures, kind, event.cause.value] += 1
+        if state.tickets[position].attempt != event.attempt:
+            return  # the next attempt has begun meanwhile
+        self._overtaken(state, position, tally)
+        if event.cause is Cause.TIMEOUT:
+            self._ticket_late(step, position)
+
+    def _ticket_failed(self, step: Step, event: ev.TicketFailed, tally: Counts) -> None:
+        position = event.ticket
+        kind = step.state.plan.tasks[position].kind.value
+        self._ended(step, position, event.status.value, tally)
+        if event.erros and event.erros[0].get("codigo") == REFUSED:
+            tally[self.families.published, "refused"] += 1
+        else:
+            self._overtaken(step.state, position, tally)
+        cause = Cause.TIMEOUT if event.status is Status.TIMEOUT else Cause.ERRO
+        tally[self.families.attempt_failures, kind, cause.value] += 1
+        if cause is Cause.TIMEOUT:
+            tally[self.families.violations, f.NO_BAND, kind] += 1
+            self._ticket_late(step, position)
+
+    def _tickets_closed(self, step: Step, event: ev.TicketsClosed, tally: Counts) -> None:
+        for position in event.tickets:
+            self._ended(step, position, event.status.value, tally)
+            if event.status is Status.TIMEOUT:
+                tally[self.families.violations, f.NO_BAND, step.state.plan.tasks[position].kind.value] += 1
+
+    def _overtaken(self, state: Orchestration, position: int, tally: Counts) -> None:
+        """An answer that came before the broker's confirmation was recorded is as good as the confirmation."""
+        if state.tickets[position].started_at is None:
+            tally[self._published] += 1
+
+    def _ticket_late(self, step: Step, position: int) -> None:
+        task, started = step.state.plan.tasks[position], step.state.tickets[position].started_at
+        if started is not None:
+            late = (step.at - started - task.timeout).total_seconds()
+            self.families.lateness.labels(task.kind.value).observe(late)
+
+    def _approaching(self) -> None:
+        if self._clock is not None:
+            count = self._deadlines.approaching(self._clock.now())
+            if count:
+                self.families.approaching.inc(count)
+
+    def _least(self) -> float | None:
+        return None if self._clock is None else self._deadlines.least(self._clock.now())
+
+    # -- the scraper ---------------------------------------------------------------------------------------------------
+
+    def exposition(self) -> bytes:
+        self._look()
+        self._approaching()
+        return generate_latest(self.registry)
+
+    def switched(self, source: str, target: str) -> None:
+        self.families.switches.labels(source, target).inc()
+
+
+def _add(tally: Counts, *key: Any) -> None:
+    tally[key] += 1

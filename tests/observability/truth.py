@@ -1,0 +1,141 @@
+"""What the journal says, in the form of series: name → labels → value, and the observations of each histogram."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.core import events as ev
+from oraculo.core.state import Orchestration, fold
+from oraculo.core.vocabulary import Cause, Status
+from oraculo.ports.store import Recorded
+
+Labels = frozenset[tuple[str, str]]
+P = "orchestration_"
+BAND = {"risk_band": "none"}
+
+
+class Truth:
+    def __init__(self, store: Path) -> None:
+        self.series: dict[str, Counter[Labels]] = defaultdict(Counter)
+        self.observed: dict[str, list[float]] = defaultdict(list)
+        self.endings: dict[str, tuple[float, int]] = {}  # status → sum of durations, how many
+        self.open = 0
+        asyncio.run(self._read(store))
+
+    def total(self, name: str, **labels: str) -> int:
+        return sum(value for known, value in self.series[name].items() if labels.items() <= dict(known).items())
+
+    def _add(self, name: str, count: int = 1, **labels: str) -> None:
+        self.series[name][frozenset(labels.items())] += count
+
+    async def _read(self, path: Path) -> None:
+        journals: dict[int, list[Recorded]] = {}
+        async with SqliteStore(str(path)) as store:
+            position = 0
+            while page := await store.tail(position, 2000):
+                position = page[-1].position
+                for one in page:
+                    journals.setdefault(one.run, []).append(one)
+            for (queue, verdict), count in (await store.counts()).items():
+                self._add(f"{P}messages_total", count, fila=queue, veredito=verdict)
+                component = {"orquestrador_resultados": "results", "orquestrador_requisicoes": "requests"}
+                if verdict == "duplicate":
+                    name = component[queue.partition("@")[0]]
+                    self._add("orchestrator_duplicates_detected_total", count, component=name)
+            for queue, reason, count in await store.dead_letter_groups():
+                self._add(f"{P}dead_letters_total", count, fila=queue, motivo=reason)
+                self._add(f"{P}dead_letters_waiting", count, fila=queue)
+            for event in await store.system_events(100, "broker_switched"):
+                self._add(f"{P}broker_switches_total", de=event.body["de"], para=event.body["para"])
+        for journal in journals.values():
+            self._journal(journal)
+
+    def _journal(self, journal: list[Recorded]) -> None:
+        confirmed: set[tuple[int, int]] = set()
+        state = fold([(journal[0].at, journal[0].events[:1])])
+        self.open += 1
+        for step in journal:
+            self._add(f"{P}journal_events_total", len(step.events))
+            before = (
+                fold((one.at, one.events) for one in journal if one.first < step.first) if step.first > 1 else state
+            )
+            for event in step.events:
+                self._event(event, step, before, confirmed)
+
+    def _event(self, event: ev.Event, step: Recorded, state: Orchestration, confirmed: set[tuple[int, int]]) -> None:
+        tasks = state.plan.tasks
+        match event:
+            case ev.OrchestrationStarted(plan=plan):
+                self._add(f"{P}workflows_started_total", status="started", **BAND)
+                for task in plan.tasks:
+                    about = {"task_type": task.kind.value, "priority": "NORMAL", **BAND}
+                    self._add(f"{P}tickets_generated_total", **about)
+            case ev.OrchestrationClosed(status):
+                self.open -= 1
+                self._add(f"{P}workflows_completed_total", status=status.value, **BAND)
+                self._observe(f"{P}workflow_duration_seconds", state.started_at, step)
+                seconds, count = self.endings.get(status.value, (0.0, 0))
+                took = (step.at - state.started_at).total_seconds()
+                self.endings[status.value] = (seconds + took, count + 1)
+                if step.at >= state.started_at + (state.deadline - state.started_at) * 0.8:
+                    self._add(f"{P}deadline_approaching_total")
+                if status is Status.TIMEOUT:
+                    self._observe(f"{P}deadline_lateness_seconds", state.deadline, step)
+            case ev.DispatchConfirmed(tickets):
+                confirmed.update(tickets)
+                self._add(f"{P}tickets_published_total", len(tickets), status="confirmed")
+                first = state.tickets[tickets[0][0]].dispatched_at
+                if tickets[0][1] == 1 and first is not None:
+                    self._observe(f"{P}ticket_generation_duration_seconds", first, step)
+            case ev.TicketConcluded(position, attempt):
+                self._published(position, attempt, confirmed)
+                self._ticket(position, "concluida", step, state)
+            case ev.AttemptFailed(position, attempt, cause):
+                self._published(position, attempt, confirmed)
+                kind = tasks[position].kind.value
+                self._add(f"{P}retries_total", task_type=kind, retry_attempt=str(attempt))
+                self._failed(position, kind, cause, step, state)
+            case ev.TicketFailed(position, attempt, status):
+                self._published(position, attempt, confirmed)
+                self._ticket(position, status.value, step, state)
+                cause = Cause.TIMEOUT if status is Status.TIMEOUT else Cause.ERRO
+                self._failed(position, tasks[position].kind.value, cause, step, state)
+                if cause is Cause.TIMEOUT:
+                    self._add(f"{P}sla_violations_total", task_type=tasks[position].kind.value, **BAND)
+            case ev.TicketsClosed(positions, status):
+                for position in positions:
+                    self._ticket(position, status.value, step, state)
+                    if status is Status.TIMEOUT:
+                        self._add(f"{P}sla_violations_total", task_type=tasks[position].kind.value, **BAND)
+            case ev.LateAnswerKept():
+                self._add(f"{P}late_answers_total")
+            case ev.NoticeDelivered():
+                self._add(f"{P}notifications_total", resultado="entregue")
+            case ev.NoticeFailed():
+                self._add(f"{P}notifications_total", resultado="falhou")
+            case ev.NoticeGivenUp():
+                self._add(f"{P}notifications_total", resultado="desistiu")
+            case _:
+                pass
+
+    def _published(self, position: int, attempt: int, confirmed: set[tuple[int, int]]) -> None:
+        if (position, attempt) not in confirmed:
+            self._add(f"{P}tickets_published_total", status="confirmed")
+
+    def _failed(self, position: int, kind: str, cause: Cause, step: Recorded, state: Orchestration) -> None:
+        self._add(f"{P}attempt_failures_total", task_type=kind, causa=cause.value)
+        due = state.tickets[position].due_at
+        if cause is Cause.TIMEOUT and due is not None:
+            self._observe(f"{P}deadline_lateness_seconds", due, step)
+
+    def _ticket(self, position: int, status: str, step: Recorded, state: Orchestration) -> None:
+        self._add(f"{P}tickets_completed_total", status=status, task_type=state.plan.tasks[position].kind.value)
+        since = state.tickets[position].dispatched_at
+        if since is not None:
+            self._observe(f"{P}ticket_duration_seconds", since, step)
+
+    def _observe(self, name: str, since: object, step: Recorded) -> None:
+        self.observed[name].append(max(0.0, (step.at - since).total_seconds()))  # type: ignore[operator]
