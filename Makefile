@@ -58,7 +58,7 @@ bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SU
 docs: $(STAMP) ## check that docs and code agree
 	@$(BIN)/pytest tests/test_docs.py
 
-services: $(STAMP) ## RabbitMQ, Redis, NATS and Kafka for tests: installs what is missing and can be had
+services: $(STAMP) ## RabbitMQ, Redis, NATS, Kafka and Chromium for tests: installs what is missing and can be had
 	@echo "== servers for tests"
 	@$(BIN)/python -m services.install
 
