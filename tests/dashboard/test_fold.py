@@ -60,7 +60,8 @@ def history(story: Story, seeks: list[int]) -> tuple[dict[str, Any], list[dict[s
                 after.append(told(state))
     chosen = [1 + seek % len(after) for seek in seeks]
     rows = list(timeline.rows(recorded, recorded[0].at))
-    tasks = [[task.queue, task.kind.value, 1000, task.max_attempts, 1] for task in story.state.plan.tasks]
+    count = len(story.state.plan.tasks)
+    tasks = {"kinds": [["fila", "coleta", 1000]], "of": [0] * count}
     return {"tasks": tasks, "events": rows, "seeks": chosen}, [after[seek - 1] for seek in chosen]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -25,7 +27,7 @@ WINDOWS = {
     "7d": (timedelta(days=7), timedelta(hours=4)),
 }
 USUAL = "24h"
-POINTS = 4000
+SLICES, IN_SLICE = 120, 24
 DEADLINES = 6
 MINUTE = timedelta(minutes=1)
 AT_RISK_SHARE, AT_RISK = 0.2, timedelta(seconds=30)  # of the time it was given, or less than this, is left
@@ -51,22 +53,33 @@ async def figures_again(request: Request, oraculo: Running) -> Response:
 
 @router.get("/ui/overview/points")
 async def points(request: Request, oraculo: Running) -> Response:
-    """Start × duration of the newest runs of the window, in columns."""
-    window = window_of(request)
+    """Start × duration of the runs of the window, in columns: all of them, or so many from each slice of time, and of
+    those that failed as many again."""
     now = oraculo.now()
-    since = now - WINDOWS[window][0]
-    found = await store_of(oraculo).find(Query(since=since, limit=POINTS + 1))
-    shown = found[:POINTS]
+    since = now - WINDOWS[window_of(request)][0]
+    slices = await _slices(oraculo, since, now, SLICES, Query(limit=IN_SLICE + 1))
+    failed = await _slices(oraculo, since, now, SLICES // 5, Query(status=list(map(Status, FAILED)), limit=IN_SLICE))
+    parts = [*failed, *(part[:IN_SLICE] for part in slices)]
+    shown = list({one.run: one for part in parts for one in part}.values())
     document = {
         "since": milliseconds(since),
         "now": milliseconds(now),
-        "more": len(found) > POINTS,
+        "more": any(len(part) > IN_SLICE for part in slices),
         "start": [milliseconds(one.created_at) for one in shown],
         "took": [_took(one, now) for one in shown],
         "status": [STATUSES.index(one.status) for one in shown],
         "ids": [one.correlation_id for one in shown],
     }
     return data(request, document)
+
+
+async def _slices(oraculo: Oraculo, since: datetime, now: datetime, count: int, wanted: Query) -> list[list[Summary]]:
+    store = store_of(oraculo)
+    width = (now - since) / count
+    edges = [since + n * width for n in range(count + 1)]
+    return await asyncio.gather(
+        *(store.find(replace(wanted, since=first, until=last)) for first, last in pairwise(edges))
+    )
 
 
 def _took(one: Summary, now: datetime) -> int:

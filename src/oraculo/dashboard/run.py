@@ -89,16 +89,12 @@ async def _beginning(oraculo: Oraculo, run: int, steps: list[Recorded]) -> tuple
     return started, first.at
 
 
-def _tasks(plan: Plan) -> list[list[Any]]:
-    """[queue, kind, timeout in ms, attempts, how many in a row]."""
-    found: list[list[Any]] = []
-    for task in plan.tasks:
-        same = [task.queue, task.kind, round(task.timeout.total_seconds() * 1000), task.max_attempts]
-        if found and found[-1][:4] == same:
-            found[-1][4] += 1
-        else:
-            found.append([*same, 1])
-    return found
+def _tasks(plan: Plan) -> dict[str, Any]:
+    """Each combination of queue, kind, timeout (ms) once, and which of them each ticket is."""
+    combinations: dict[tuple[Any, ...], int] = {}
+    of = [combinations.setdefault((t.queue, t.kind, t.timeout), len(combinations)) for t in plan.tasks]
+    kinds = [[queue, kind, round(timeout.total_seconds() * 1000)] for queue, kind, timeout in combinations]
+    return {"kinds": kinds, "of": of}
 
 
 def _consumers(oraculo: Oraculo, queues: set[str]) -> dict[str, int] | None:

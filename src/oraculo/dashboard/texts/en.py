@@ -322,7 +322,7 @@ TEXTS: dict[str, str] = {
     "js.none_here": "No ticket like that.",
     "js.points": "{n} orchestrations",
     "js.points.one": "1 orchestration",
-    "js.points_more": "the newest {n}; the bars below count all",
+    "js.points_more": "{n} of them, evenly over time, and more of the failures; the bars below count all",
     "js.no_points": "Nothing began in this span.",
     "js.why.running": "answers from {names} ({n}); the next one is due in {left}",
     "js.why.overdue": "answers from {names} ({n}); the time of one is over",

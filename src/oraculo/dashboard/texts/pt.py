@@ -322,7 +322,7 @@ TEXTS: dict[str, str] = {
     "js.none_here": "Nenhum ticket assim.",
     "js.points": "{n} orquestrações",
     "js.points.one": "1 orquestração",
-    "js.points_more": "as {n} mais novas; as barras abaixo contam todas",
+    "js.points_more": "{n} delas, espalhadas no tempo, e mais das falhas; as barras abaixo contam todas",
     "js.no_points": "Nada começou neste período.",
     "js.why.running": "respostas de {names} ({n}); a próxima vence em {left}",
     "js.why.overdue": "respostas de {names} ({n}); o tempo de uma acabou",

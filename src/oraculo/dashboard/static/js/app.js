@@ -97,3 +97,6 @@ document.addEventListener("keydown", (event) => {
   else if (key === "g") going = Date.now();
   else if (key === "x") document.querySelector("tr.here input[type=checkbox]")?.click();
 });
+
+// Everything that keys and clicks need is there.
+document.documentElement.dataset.ready = "";

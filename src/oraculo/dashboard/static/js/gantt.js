@@ -65,15 +65,15 @@ export class Gantt {
     }
     this.box.style.height = `${Math.min(this.rows.length * ROW + 1, 26 * 16)}px`;
     this.note.hidden = this.rows.length > 0;
-    this.#scale();
-    this.list.show(this.rows.length);
-  }
-
-  /** Round steps of time, five or so. */
-  #scale() {
-    const rough = this.end / 5;
+    const rough = this.end / 5; // round steps of time, five or so
     const unit = 10 ** Math.floor(Math.log10(rough));
     this.step = [1, 2, 5, 10].map((n) => n * unit).find((step) => step >= rough);
+    this.list.show(this.rows.length);
+    this.#scale();
+  }
+
+  /** The axis stands above the lanes, wherever those are. */
+  #scale() {
     const lane = this.list.spread.querySelector("svg.lane");
     const left = lane ? lane.getBoundingClientRect().left - this.axis.getBoundingClientRect().left : 0;
     const width = lane ? lane.getBoundingClientRect().width : this.axis.clientWidth;

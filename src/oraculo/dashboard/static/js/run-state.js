@@ -89,16 +89,14 @@ export class RunStore {
   constructor(document) {
     this.rows = [];
     this.queues = [];
-    this.kinds = [];
     this.timeouts = [];
     this.start = document.start;
     this.deadline = document.deadline - document.start;
-    for (const [queue, kind, timeout, , count] of document.tasks)
-      for (let n = 0; n < count; n++) {
-        this.queues.push(queue);
-        this.kinds.push(kind);
-        this.timeouts.push(timeout);
-      }
+    for (const kind of document.tasks.of) {
+      const [queue, , timeout] = document.tasks.kinds[kind];
+      this.queues.push(queue);
+      this.timeouts.push(timeout);
+    }
     this.total = this.queues.length;
     this.ofTicket = Array.from({ length: this.total }, () => []);
     this.add(document.events);

@@ -207,7 +207,6 @@ async function begin() {
   gantt = new Gantt(root, store, openTicket);
   journal = new Journal(root, store, (seq) => look(seq, false));
   draw();
-  gantt.again(); // now that its lanes are in the page, the axis can be put above them
   root.dataset.ready = "";
   let more = first.more;
   while (more) {
