@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -101,6 +101,18 @@ def _brokers(name: str, value: str) -> str:
     return value
 
 
+def _optional_url(*schemes: str) -> Callable[[str, str], str]:
+    """One URL, or nothing."""
+    read = _url(*schemes)
+
+    def optional(name: str, value: str) -> str:
+        if "," in value:
+            raise SettingsError(name, redact(value), "one URL")
+        return read(name, value) if value else ""
+
+    return optional
+
+
 def _file(name: str, value: str) -> str:
     if value and not Path(value).is_file():
         raise SettingsError(name, value, "the path of a file that exists")
@@ -165,9 +177,14 @@ VARIABLES: dict[str, Variable] = {
         "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
     ),
     "celery_broker": Variable(
-        "ORACULO_CELERY_BROKER", "", _text, "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER"
+        "ORACULO_CELERY_BROKER",
+        "",
+        _optional_url("amqp", "amqps", "redis", "rediss"),
+        "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER",
     ),
-    "celery_backend": Variable("ORACULO_CELERY_BACKEND", "", _text, "Celery's result backend, redis://; else none"),
+    "celery_backend": Variable(
+        "ORACULO_CELERY_BACKEND", "", _optional_url("redis", "rediss"), "Celery's result backend, redis://; else none"
+    ),
     "replica_name": Variable(
         "ORACULO_REPLICA_NAME", "", _text, "what this process is called among those on one database; else host:pid"
     ),
@@ -263,7 +280,16 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
     settings = Settings(**values)
     if settings.retry_cap_s < settings.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
-    return settings
+    return for_celery(settings) if settings.engine == "celery" else settings
+
+
+def for_celery(settings: Settings) -> Settings:
+    """The same for the engine `celery`, which needs a database and a broker that several processes can share."""
+    if settings.store.lower().startswith("sqlite"):
+        raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://… with ORACULO_ENGINE=celery")
+    if settings.broker.lower().startswith("memory"):
+        raise SettingsError("ORACULO_BROKER", redact(settings.broker), "a server with ORACULO_ENGINE=celery")
+    return replace(settings, engine="celery")
 
 
 def _postgres_url(values: Mapping[str, Any]) -> str:

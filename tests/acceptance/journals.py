@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.bootstrap import store_of
 from oraculo.core import events as ev
 from oraculo.core.state import fold
 from oraculo.core.step import step
@@ -14,25 +14,30 @@ from oraculo.ports.store import Recorded
 from oraculo.wire import records
 
 
-def check(path: Path) -> Counter[str]:
-    """Every journal ends once, is numbered without gaps, explains every attempt, and replays to itself."""
-    return asyncio.run(_check(path))
+def check(store: Path | str) -> Counter[str]:
+    """Every journal ends once, is numbered without gaps, explains every attempt, and replays to itself. `store` is a
+    SQLite file or a URL."""
+    return asyncio.run(_check(_url(store)))
 
 
-def counted(path: Path) -> dict[tuple[str, str], int]:
+def _url(store: Path | str) -> str:
+    return f"sqlite:///{store}" if isinstance(store, Path) else store
+
+
+def counted(store: Path | str) -> dict[tuple[str, str], int]:
     """(queue, verdict) → messages, as the database counted them."""
 
     async def read() -> dict[tuple[str, str], int]:
-        async with SqliteStore(str(path)) as store:
-            return await store.counts()
+        async with store_of(_url(store)) as opened:
+            return await opened.counts()
 
     return asyncio.run(read())
 
 
-async def _check(path: Path) -> Counter[str]:
+async def _check(url: str) -> Counter[str]:
     seen: Counter[str] = Counter()
     journals: dict[int, list[Recorded]] = {}
-    async with SqliteStore(str(path)) as store:
+    async with store_of(url) as store:
         position = 0
         while page := await store.tail(position, 2000):
             position = page[-1].position
@@ -54,11 +59,11 @@ async def _check(path: Path) -> Counter[str]:
             assert len(ticket.causes or ()) >= ticket.attempt - 1, f"{run}: an attempt without a cause"
             seen["attempts"] += ticket.attempt
         seen["answers applied"] += sum(isinstance(e, ev.TicketConcluded) for one in journal for e in one.events)
-        _replay(run, journal)
+        replay(run, journal)
     return seen
 
 
-def _replay(run: int, journal: list[Recorded]) -> None:
+def replay(run: int, journal: list[Recorded]) -> None:
     state = None
     for one in journal:
         done = step(state, records.cause_of(run, one.events), one.at)

@@ -102,6 +102,11 @@ class Performer:
             await asyncio.wait(notices)
 
     @property
+    def postponed(self) -> set[tuple[int, int, int]]:
+        """(run, position, attempt) of what waits for its queue."""
+        return {(run, position, attempt) for run, position, attempt, _ in self._postponed}
+
+    @property
     def waiting(self) -> int:
         return len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices) + len(self._confirmed)
 
