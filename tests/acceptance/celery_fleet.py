@@ -25,21 +25,23 @@ class CeleryFleet(Fleet):
         self.server.store = self.postgres.url  # type: ignore[assignment]
         self.celery = celery_processes.worker(folder / "celery", self.server.env)
         self.beat = celery_processes.beat(folder / "celery", self.server.env)
+        self._connection: psycopg.Connection | None = None
         self._completed = 0
 
     def __enter__(self) -> CeleryFleet:
         super().__enter__()
-        self.celery.start()
         self.beat.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.celery.kill()
         self.beat.kill()
+        if self._connection is not None:
+            self._connection.close()
         super().__exit__()
 
     def restart_celery(self, **env: str) -> None:
-        """The worker and its processes are killed; new ones have these settings too."""
+        """The worker and its processes are killed, if there are any; new ones have these settings too."""
         self.celery.kill()
         self.celery.env = {**self.server.env, **env}
         self.celery.start()
@@ -54,8 +56,9 @@ class CeleryFleet(Fleet):
 
     def _ask(self, sql: str) -> Any:
         try:
-            with psycopg.connect(self.postgres.url, connect_timeout=2) as connection:
-                return connection.execute(sql).fetchone()[0]  # type: ignore[index, arg-type]
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(self.postgres.url, autocommit=True, connect_timeout=2)
+            return self._connection.execute(sql).fetchone()[0]  # type: ignore[index, arg-type]
         except psycopg.OperationalError:
             return None
 

@@ -179,8 +179,12 @@ class OnCelery(OnServers):
 class OnCeleryAndRedis(OnCelery):
     """Redis carries the messages, Celery's tasks and their results."""
 
+    def __init__(self, folder: Path, database: int = 6) -> None:
+        self._database = database
+        super().__init__(folder)
+
     def make_broker(self) -> str:
-        return of_its_own(servers.shared("redis"), 6)
+        return of_its_own(servers.shared("redis"), self._database)
 
     def settings(self) -> dict[str, str]:
         return {**super().settings(), "ORACULO_CELERY_BACKEND": self.broker_url}

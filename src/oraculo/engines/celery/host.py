@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Self, TypeVar
@@ -70,17 +70,10 @@ class Host(Oraculo):
     # -- what tasks ask for ------------------------------------------------------------------------------------------
 
     async def record(self, works: list[Work]) -> dict[str, int]:
-        """Answers, durable when it returns; fate → how many. While the store is away they wait here, so that a worker
-        does not take more and more of them."""
-        pause = LOOK_FIRST
+        """Answers, durable when it returns; fate → how many."""
         async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    outcomes = await self.engine.submit(works)
-                    return dict(Counter(outcome.fate.value for outcome in outcomes))
-                except StoreUnavailableError:
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, LOOK_MOST)
+            outcomes = await _patiently(lambda: self.engine.submit(works))
+        return dict(Counter(outcome.fate.value for outcome in outcomes))
 
     async def publish(self, orders: Sequence[Sequence[int]]) -> int:
         """The messages of these (run, position, attempt), as far as they are still owed."""
@@ -97,8 +90,8 @@ class Host(Oraculo):
         for run, number, attempt in wanted:
             by_run.setdefault(run, []).append((number, attempt))
         done, waiting = 0, self.performer.postponed
-        loaded = await self.engine.store.load(list(by_run))
         async with asyncio.timeout(PATIENCE):
+            loaded = await _patiently(lambda: self.engine.store.load(list(by_run)))
             for run, recorded in loaded.items():
                 state = fold((one.at, one.events) for one in recorded)
                 effects = still(state, [one for one in by_run[run] if (run, *one) not in waiting])
@@ -141,6 +134,17 @@ class Host(Oraculo):
         shared = sharing(self.engine.store)
         assert shared is not None
         return shared
+
+
+async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """While the store is away a task waits here, so that a worker does not take more and more of them."""
+    pause = LOOK_FIRST
+    while True:
+        try:
+            return await work()
+        except StoreUnavailableError:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LOOK_MOST)
 
 
 def _still_owed(state: Orchestration, orders: list[tuple[int, int]]) -> list[Effect]:
