@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -87,7 +87,8 @@ def test_what_would_lose_tasks_is_refused(made: ModuleType, name: str, value: An
 @pytest.mark.parametrize("name", ["acks_late", "reject_on_worker_lost"])
 def test_so_is_a_task_of_its_own_mind(made: ModuleType, name: str) -> None:
     app = made.make(chosen())
-    app.task(print, name="teimosa", shared=False, **{name: False})
+    kept = app.task(test_pools, name="teimosa", shared=False, **{name: False})
+    assert kept.name == "teimosa"
     with pytest.raises(SettingsError, match="teimosa"):
         made.verify(app)
 
@@ -106,3 +107,15 @@ def test_redis_gives_the_tasks_of_a_dead_worker_away_before_long(made: ModuleTyp
     assert tasks.AGAIN["retry_backoff_max"] < redis
     assert redis > host.HANGS
     assert made.make(chosen(ORACULO_BROKER="amqp://m")).conf.broker_transport_options == {"confirm_publish": True}
+
+
+def test_tasks_that_never_end_do_not_keep_processes_alive(made: ModuleType) -> None:
+    from oraculo.engines.celery.autoscale import ALWAYS_THERE, Autoscaler
+
+    assert set(ALWAYS_THERE) == {entry["task"] for entry in made.app.conf.beat_schedule.values()}
+    scaler = Autoscaler(pool=None, max_concurrency=4)
+    for task in ALWAYS_THERE:
+        scaler.on_task_received(SimpleNamespace(name=task))
+    assert scaler._last_task_received is None
+    scaler.on_task_received(SimpleNamespace(name="resultado_coleta"))
+    assert scaler._last_task_received is not None

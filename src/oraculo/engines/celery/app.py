@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from celery import Celery, signals
@@ -61,6 +63,7 @@ def make(chosen: Settings) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         worker_prefetch_multiplier=1,
+        worker_autoscaler="oraculo.engines.celery.autoscale:Autoscaler",
         worker_cancel_long_running_tasks_on_connection_loss=False,  # what is done twice counts once
         beat_scheduler="celery.beat:Scheduler",  # no file: nothing to remember, nothing that a crash could spoil
         beat_schedule={
@@ -92,7 +95,17 @@ def check_pool(pool: object) -> None:
         raise SettingsError("--pool", str(pool), "prefork, threads or solo")
 
 
-app = make(settings.load())
+def _made() -> Celery:
+    try:
+        return make(settings.load())
+    except SettingsError as error:
+        program = Path(sys.argv[0])
+        if "celery" in (program.name, program.parent.name):  # it would show a traceback
+            raise SystemExit(f"oraculo: {error}") from None
+        raise
+
+
+app = _made()
 
 
 @signals.celeryd_init.connect

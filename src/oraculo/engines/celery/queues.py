@@ -24,15 +24,12 @@ LOOK = 10.0  # seconds that the store may take to answer
 ALWAYS = (SWEEP, NOTICES, results_queue("resultado_coleta"), results_queue("resultado_execucao"))
 
 
-@control_command(args=[("filas", list)], signature="<filas>")
-def oraculo_filas(state: Any, filas: list[str]) -> dict[str, list[str]]:
-    """Take from these queues too, unless this worker has its own."""
-    consumer = state.consumer
-    if consumer.app.amqp.queues._consume_from is None and consumer.task_consumer is not None:
-        for queue in filas:
-            if not consumer.task_consumer.consuming_from(queue):
-                consumer.add_task_queue(queue)
-    return {"ok": filas}
+_excluded: set[str] = set()  # with -X
+
+
+@signals.celeryd_init.connect
+def _before_it_starts(options: dict[str, Any] | None = None, **_: Any) -> None:
+    _excluded.update((options or {}).get("exclude_queues") or ())
 
 
 @signals.celeryd_after_setup.connect
@@ -40,7 +37,19 @@ def _at_start(instance: Any, **_: Any) -> None:
     queues = instance.app.amqp.queues
     if queues._consume_from is None:
         for queue in (*ALWAYS, *_look_up()):
-            queues.select_add(queue)
+            if queue not in _excluded:
+                queues.select_add(queue)
+
+
+@control_command(args=[("filas", list)], signature="<filas>")
+def oraculo_filas(state: Any, filas: list[str]) -> dict[str, list[str]]:
+    """Take from these queues too, unless this worker has its own."""
+    consumer = state.consumer
+    if consumer.app.amqp.queues._consume_from is None and consumer.task_consumer is not None:
+        for queue in filas:
+            if queue not in _excluded and not consumer.task_consumer.consuming_from(queue):
+                consumer.add_task_queue(queue)
+    return {"ok": filas}
 
 
 def _look_up() -> list[str]:
