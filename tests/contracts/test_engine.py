@@ -142,6 +142,14 @@ async def test_enough_of_them(engine: EngineCase, fan_in: dict[str, Any], needed
     assert (events["TicketConcluded"], events["FanInClosed"]) == (needed, 1)
 
 
+async def test_many_that_nobody_knew_before(engine: EngineCase) -> None:
+    wanted = collects(12)
+    name = engine.submit(coletas=wanted)
+    await engine.send(*[answer(await engine.take(one["fonte"]), one["parametros"]) for one in wanted])
+    assert engine.result(name)["status"] == "concluida"
+    assert (await engine.journal(name))["TicketConcluded"] == 12
+
+
 async def test_what_came_in_until_the_deadline(engine: EngineCase) -> None:
     answered, silent = collects(2, max_tentativas=1)
     executor = source()

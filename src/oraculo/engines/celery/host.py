@@ -1,7 +1,7 @@
 """What a process of a Celery worker carries: an event loop in a thread of its own, with store, broker and core on it.
 
-Celery forks its processes, and tasks are plain functions: so everything is opened in the process that needs it, when
-the first task comes, and stays open from then on.
+Celery forks its processes, and tasks are plain functions: so everything is opened in the process that needs it, as soon
+as it is there, and stays open from then on.
 """
 
 from __future__ import annotations
@@ -200,6 +200,13 @@ class _Process:
                 self._host = host
             return self._loop, self._host
 
+    def open(self) -> None:
+        """The first task finds it open, or opens it."""
+        try:
+            self._ready()
+        except Exception as error:
+            log.warning("cannot open yet", error=str(error) or type(error).__name__)
+
     def close(self) -> None:
         with self._lock:
             if self._loop is not None and self._host is not None and self._pid == os.getpid():
@@ -209,6 +216,12 @@ class _Process:
 
 
 process = _Process()
+
+
+@signals.worker_process_init.connect
+def _begin(**_: Any) -> None:
+    """Not here and now: Celery gives a process that begins a few seconds."""
+    threading.Thread(target=process.open, name="oraculo-open", daemon=True).start()
 
 
 @signals.worker_process_shutdown.connect

@@ -13,7 +13,8 @@ from celery import signals
 from celery.worker.control import control_command
 
 from oraculo import settings
-from oraculo.bootstrap import store_of
+from oraculo.bootstrap import broker_of, store_of
+from oraculo.engines.celery import engine  # noqa: F401  (likewise)
 from oraculo.engines.celery.app import NOTICES, SWEEP
 from oraculo.engines.celery.routes import PREFIX, results_queue
 from oraculo.errors import OraculoError
@@ -43,13 +44,17 @@ def _at_start(instance: Any, **_: Any) -> None:
 
 @control_command(args=[("filas", list)], signature="<filas>")
 def oraculo_filas(state: Any, filas: list[str]) -> dict[str, list[str]]:
-    """Take from these queues too, unless this worker has its own."""
-    consumer = state.consumer
+    """Take from these queues too, unless this worker has its own. Later: to wait for the broker's answer in the middle
+    of a message of the broker can be for ever."""
+    state.consumer.call_soon(_take, state.consumer, filas)
+    return {"ok": filas}
+
+
+def _take(consumer: Any, queues: list[str]) -> None:
     if consumer.app.amqp.queues._consume_from is None and consumer.task_consumer is not None:
-        for queue in filas:
+        for queue in queues:
             if queue not in _excluded and not consumer.task_consumer.consuming_from(queue):
                 consumer.add_task_queue(queue)
-    return {"ok": filas}
 
 
 def _look_up() -> list[str]:
@@ -62,5 +67,7 @@ def _look_up() -> list[str]:
 
 
 async def _stored() -> list[str]:
-    async with asyncio.timeout(LOOK), store_of(settings.load().store) as store:
+    chosen = settings.load()
+    broker_of(chosen.broker)  # its client is imported before the processes are forked: they begin much faster
+    async with asyncio.timeout(LOOK), store_of(chosen.store) as store:
         return await store.queues()
