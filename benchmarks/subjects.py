@@ -128,8 +128,8 @@ SUITES = {
     "celery": ["celery_rabbitmq", "oraculo_celery_rabbitmq", "celery_redis", "oraculo_celery_redis"],
 }
 """Who is measured beside whom. The rows of a broker's suite all run on that broker; `embedded` needs no broker for
-Oráculo, and shows it beside peers of every kind. `postgres` has Oráculo's journal in PostgreSQL; `celery` puts the engine
-`celery` beside Celery's own chord, each with two Celery processes."""
+Oráculo, and shows it beside peers of every kind. `postgres` has Oráculo's journal in PostgreSQL; `celery` puts the
+engine `celery` beside Celery's own chord, each with two Celery processes."""
 
 
 def choose(names: Iterable[str], variants: Iterable[str], sizes: Iterable[str]) -> list[Subject]:
