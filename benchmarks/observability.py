@@ -3,8 +3,8 @@
     python benchmarks/observability.py --repeats 7 -n 4000 --json out.json
 
 The variants alternate in one run, each time in a process of its own; medians are compared. Logs go to a file, metrics
-are scraped every five seconds, spans go to a receiver that reads and forgets them. The in-process broker and workers are
-the dearest case: everything shares one core.
+are scraped every five seconds, spans go to a receiver that reads and forgets them. The in-process broker and workers
+are the dearest case: everything shares one core.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ TITLES = {
     "rabbitmq": "On RabbitMQ",
     "nats": "On NATS JetStream",
     "kafka": "On Kafka",
+    "postgres": "On PostgreSQL and Redis",
+    "celery": "The engine celery beside Celery's own chord",
 }
 
 

@@ -80,6 +80,15 @@ def oraculo(broker: str = "", n: int = 5000) -> Subject:
     return Subject(f"oraculo_{broker}", beside, n, quick_n=500, servers=(broker,), ours=True)
 
 
+def on_postgres(broker: str, n: int, engine: str = "local") -> Subject:
+    """The journal in a fresh PostgreSQL; with the engine `celery`, a Celery worker of two processes beside it."""
+    servers = (broker, "postgres")
+    beside = (str(PEER_PYTHON), str(BESIDE), ",".join(servers), *oraculo_command(), "--broker", "{url}")
+    beside += ("--store", "{postgres}", "--engine", engine)
+    label = f"oraculo_celery_{broker}" if engine == "celery" else f"oraculo_postgres_{broker}"
+    return Subject(label, beside, n, quick_n=300, servers=servers, ours=True)
+
+
 SUBJECTS = {
     subject.label: subject
     for subject in (
@@ -93,6 +102,7 @@ SUBJECTS = {
         peer("faststream_kafka", 2000, 300, "kafka"),
         peer("temporal", 300, 50, script="temporal_dev.py", widest=1000),
         peer("dbos_sqlite", 500, 100),
+        peer("dbos_postgres", 500, 100, "postgres"),
         raw("redis", 200_000),
         raw("rabbitmq", 50_000),
         raw("nats", 80_000),
@@ -102,6 +112,9 @@ SUBJECTS = {
         oraculo("rabbitmq", 8000),
         oraculo("nats", 8000),
         oraculo("kafka", 8000),
+        on_postgres("redis", 5000),
+        on_postgres("redis", 2000, "celery"),
+        on_postgres("rabbitmq", 2000, "celery"),
     )
 }
 
@@ -111,9 +124,12 @@ SUITES = {
     "rabbitmq": ["celery_rabbitmq", "dramatiq_rabbitmq", "faststream_rabbitmq", "raw_rabbitmq", "oraculo_rabbitmq"],
     "nats": ["faststream_nats", "raw_nats", "oraculo_nats"],
     "kafka": ["faststream_kafka", "raw_kafka", "oraculo_kafka"],
+    "postgres": ["celery_redis", "dbos_postgres", "oraculo_postgres_redis"],
+    "celery": ["celery_rabbitmq", "oraculo_celery_rabbitmq", "celery_redis", "oraculo_celery_redis"],
 }
 """Who is measured beside whom. The rows of a broker's suite all run on that broker; `embedded` needs no broker for
-Oráculo, and shows it beside peers of every kind."""
+Oráculo, and shows it beside peers of every kind. `postgres` has Oráculo's journal in PostgreSQL; `celery` puts the
+engine `celery` beside Celery's own chord, each with two Celery processes."""
 
 
 def choose(names: Iterable[str], variants: Iterable[str], sizes: Iterable[str]) -> list[Subject]:

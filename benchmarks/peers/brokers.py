@@ -3,10 +3,11 @@
 Also a program, which runs a command beside such a server and stops both:
 
     brokers.py redis oraculo bench --workload W1 --broker {url} --json
+    brokers.py redis,postgres oraculo bench --workload W1 --broker {redis} --store {postgres} --json
 
-`{url}` stands for the server's address. What the command prints is passed on; when it ends with a JSON object, that
-object gets the server's version. Without a command it says whether the server can be started: exit status 0, or 1 and
-the reason.
+`{url}` stands for the first server's address, `{redis}` for that of Redis. What the command prints is passed on; when
+it ends with a JSON object, that object gets the servers' versions. Without a command it says whether the servers can be
+started: exit status 0, or 1 and the reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +33,7 @@ CLASSES = {
     "rabbitmq": "services.rabbitmq:RabbitMQ",
     "nats": "services.nats:Nats",
     "kafka": "services.kafka:Kafka",
+    "postgres": "services.postgres:Postgres",
 }
 
 
@@ -67,10 +70,13 @@ def unwind_on_terminate() -> None:
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
 
 
-def run_beside(name: str, command: list[str]) -> int:
-    """Run the command with the server's address in it, and pass on what it prints."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as directory, running(name, Path(directory)) as server:
-        filled = [part.replace("{url}", server.url) for part in command]
+def run_beside(names: list[str], command: list[str]) -> int:
+    """Run the command with the servers' addresses in it, and pass on what it prints."""
+    with contextlib.ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        urls = {name: stack.enter_context(running(name, directory)).url for name in names}
+        urls["url"] = urls[names[0]]
+        filled = [re.sub(r"{(\w+)}", lambda found: urls[found[1]], part) for part in command]
         with subprocess.Popen(filled, stdout=subprocess.PIPE, text=True) as child:
             try:
                 printed, _ = child.communicate()
@@ -81,17 +87,19 @@ def run_beside(name: str, command: list[str]) -> int:
     with contextlib.suppress(ValueError):
         result = json.loads(last)
         if isinstance(result, dict):
-            last = json.dumps({**result, "versions": {**result.get("versions", {}), **version(name)}})
+            for name in names:
+                result["versions"] = {**result.get("versions", {}), **version(name)}
+            last = json.dumps(result)
     print(f"{before}{newline}{last}", flush=True)
     return child.returncode
 
 
 def main() -> None:
-    name, *command = sys.argv[1:]
+    names, *command = sys.argv[1:]
     if command:
         unwind_on_terminate()
-        sys.exit(run_beside(name, command))
-    if reason := missing(name):
+        sys.exit(run_beside(names.split(","), command))
+    if reason := next(filter(None, map(missing, names.split(","))), None):
         print(reason)
         sys.exit(1)
 

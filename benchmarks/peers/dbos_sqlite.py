@@ -1,15 +1,8 @@
-"""DBOS on SQLite: one workflow per orchestration, its steps gathered asynchronously, everything in this one process.
-
-In DBOS's favour: direct asynchronous steps (queues are slower), SQLite in WAL mode with NORMAL flushes, and a gate on
-what is in flight: 50 workflows (400 were slower in one trial), 200 steps of a wide one (an ungated 10,000 was seen to
-exhaust SQLAlchemy's connection pool).
-"""
+"""DBOS on SQLite (`dbos_workflows.py` has the rest). In its favour: WAL mode with NORMAL flushes."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import logging
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -17,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import driver
-import work
 
 if sqlite3.sqlite_version_info < (3, 42):  # no unixepoch('subsec')
     import pysqlite3
@@ -25,11 +17,8 @@ if sqlite3.sqlite_version_info < (3, 42):  # no unixepoch('subsec')
     sys.modules["sqlite3"] = pysqlite3
     sys.modules["sqlite3.dbapi2"] = pysqlite3.dbapi2
 
+import dbos_workflows
 import sqlalchemy
-from dbos import DBOS, DBOSConfig
-
-WORKFLOWS = 50
-STEPS = 200
 
 
 @sqlalchemy.event.listens_for(sqlalchemy.Engine, "connect")
@@ -38,68 +27,10 @@ def tune(connection: Any, _record: Any) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
-@DBOS.step()
-async def collect(index: int) -> dict[str, Any]:
-    return work.collected(index)
-
-
-@DBOS.step()
-async def execute(results: list[dict[str, Any]]) -> dict[str, int]:
-    return work.executed(results)
-
-
-@DBOS.workflow()
-async def orchestration(width: int) -> dict[str, int]:
-    gate = asyncio.Semaphore(STEPS)
-
-    async def gated(index: int) -> dict[str, Any]:
-        async with gate:
-            return await collect(index)
-
-    return await execute(await asyncio.gather(*(gated(index) for index in range(width))))
-
-
-class DbosClient:
-    def __init__(self, runner: asyncio.Runner) -> None:
-        self.runner = runner
-
-    async def orchestrate(self, width: int) -> None:
-        work.verify(await orchestration(width), width)
-
-    def many(self, n: int) -> None:
-        async def all_of_them() -> None:
-            gate = asyncio.Semaphore(WORKFLOWS)
-
-            async def gated() -> None:
-                async with gate:
-                    await self.orchestrate(work.COLLECTS)
-
-            await asyncio.gather(*(gated() for _ in range(n)))
-
-        self.runner.run(all_of_them())
-
-    def one(self) -> None:
-        self.runner.run(self.orchestrate(work.COLLECTS))
-
-    def wide(self, width: int) -> None:
-        self.runner.run(self.orchestrate(width))
-
-
 @contextlib.contextmanager
-def open_client(directory: Path) -> Iterator[DbosClient]:
-    config: DBOSConfig = {
-        "name": "bench",
-        "system_database_url": f"sqlite:///{directory / 'dbos.sqlite'}",
-        "log_level": "ERROR",
-    }
-    logging.disable(logging.WARNING)
-    with asyncio.Runner() as runner:
-        DBOS(config=config)
-        DBOS.launch()
-        try:
-            yield DbosClient(runner)
-        finally:
-            DBOS.destroy()
+def open_client(directory: Path) -> Iterator[dbos_workflows.DbosClient]:
+    with dbos_workflows.launched(f"sqlite:///{directory / 'dbos.sqlite'}") as client:
+        yield client
 
 
 if __name__ == "__main__":

@@ -115,10 +115,6 @@ def _one_broker(url: str) -> Broker:
 def engine_of(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
     if settings.engine == "local":
         return LocalEngine(store, broker, clock, **options)
-    if not store.shared:
-        raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://… with ORACULO_ENGINE=celery")
-    if broker.volatile:
-        raise SettingsError("ORACULO_BROKER", redact(settings.broker), "a server with ORACULO_ENGINE=celery")
     module = import_module("oraculo.engines.celery.engine")
     made: LocalEngine = module.CeleryEngine(store, broker, clock, **options)
     return made

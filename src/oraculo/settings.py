@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -103,14 +103,22 @@ def _brokers(name: str, value: str) -> str:
     return value
 
 
-def _cache(name: str, value: str) -> str:
-    return value and _url("redis", "rediss")(name, value)
-
-
 def _nodes(name: str, value: str) -> str:
     if value and not all(re.fullmatch(r"[^\s:/@,]+:\d{1,5}", node.strip()) for node in value.split(",")):
         raise SettingsError(name, value, "host:port, several separated by commas")
     return value
+
+
+def _optional_url(*schemes: str) -> Callable[[str, str], str]:
+    """One URL, or nothing."""
+    read = _url(*schemes)
+
+    def optional(name: str, value: str) -> str:
+        if "," in value:
+            raise SettingsError(name, redact(value), "one URL")
+        return read(name, value) if value else ""
+
+    return optional
 
 
 def _file(name: str, value: str) -> str:
@@ -188,7 +196,10 @@ VARIABLES: dict[str, Variable] = {
         "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
     ),
     "cache": Variable(
-        "ORACULO_CACHE", "", _cache, "Redis that several processes share as a cache, redis://; else none"
+        "ORACULO_CACHE",
+        "",
+        _optional_url("redis", "rediss"),
+        "Redis that several processes share as a cache, redis://; else none",
     ),
     "redis_cluster_nodes": Variable(
         "REDIS_CLUSTER_NODES",
@@ -197,9 +208,14 @@ VARIABLES: dict[str, Variable] = {
         "when ORACULO_CACHE is not set: host:port of the cache, several for a cluster",
     ),
     "celery_broker": Variable(
-        "ORACULO_CELERY_BROKER", "", _text, "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER"
+        "ORACULO_CELERY_BROKER",
+        "",
+        _optional_url("amqp", "amqps", "redis", "rediss"),
+        "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER",
     ),
-    "celery_backend": Variable("ORACULO_CELERY_BACKEND", "", _text, "Celery's result backend, redis://; else none"),
+    "celery_backend": Variable(
+        "ORACULO_CELERY_BACKEND", "", _optional_url("redis", "rediss"), "Celery's result backend, redis://; else none"
+    ),
     "replica_name": Variable(
         "ORACULO_REPLICA_NAME", "", _text, "what this process is called among those on one database; else host:pid"
     ),
@@ -354,7 +370,16 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
     redaction.know(settings.secrets())
     if settings.retry_cap_s < settings.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
-    return settings
+    return for_celery(settings) if settings.engine == "celery" else settings
+
+
+def for_celery(settings: Settings) -> Settings:
+    """The same for the engine `celery`, which needs a database and a broker that several processes can share."""
+    if settings.store.lower().startswith("sqlite"):
+        raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://… with ORACULO_ENGINE=celery")
+    if settings.broker.lower().startswith("memory"):
+        raise SettingsError("ORACULO_BROKER", redact(settings.broker), "a server with ORACULO_ENGINE=celery")
+    return replace(settings, engine="celery")
 
 
 def _postgres_url(values: Mapping[str, Any]) -> str:

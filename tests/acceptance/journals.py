@@ -59,11 +59,11 @@ async def _check(url: str) -> Counter[str]:
             assert len(ticket.causes or ()) >= ticket.attempt - 1, f"{run}: an attempt without a cause"
             seen["attempts"] += ticket.attempt
         seen["answers applied"] += sum(isinstance(e, ev.TicketConcluded) for one in journal for e in one.events)
-        _replay(run, journal)
+        replay(run, journal)
     return seen
 
 
-def _replay(run: int, journal: list[Recorded]) -> None:
+def replay(run: int, journal: list[Recorded]) -> None:
     state = None
     for one in journal:
         done = step(state, records.cause_of(run, one.events), one.at)

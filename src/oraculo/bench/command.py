@@ -52,6 +52,10 @@ def command(
         typer.Option(help="URL of a broker that nobody else uses; repeatable.", metavar="URL", show_default=MEMORY),
     ] = None,
     worker_processes: Annotated[int, typer.Option(help="Workers, when the broker is a server.", min=1, max=64)] = 1,
+    store: Annotated[
+        str, typer.Option(help="URL of an empty PostgreSQL database.", metavar="URL", show_default="a SQLite file")
+    ] = "",
+    engine: Annotated[str, typer.Option(help="local, or celery with two Celery processes.")] = "local",
     http: Annotated[bool, typer.Option("--http", help="Submit over HTTP to a server in another process.")] = False,
     profile: Annotated[
         Path | None, typer.Option(help="Write profiles into this folder and show the top functions.", metavar="FOLDER")
@@ -67,7 +71,8 @@ def command(
     logs.configure("WARNING", "text")
     console = Console(stderr=True)
     chosen = USUAL if workload is Workload.ALL else (workload.value,)
-    places = [_place(url, worker_processes, profile, http, chosen) for url in broker or [MEMORY]]
+    asked = [Place(url, worker_processes, profile, store, engine) for url in broker or [MEMORY]]
+    places = [_checked(place, http, chosen) for place in asked]
     figures = []
     with console.status("…") as status:
         for place in places:
@@ -84,15 +89,17 @@ def command(
         Console().print(_table(figures))
 
 
-def _place(url: str, processes: int, profile: Path | None, http: bool, chosen: tuple[str, ...]) -> Place:
-    checked = load({"ORACULO_BROKER": url}, None).broker
-    if checked != MEMORY and not set(chosen) <= set(USUAL):
+def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
+    load(place.environment("."), None)
+    if not place.embedded and not set(chosen) <= set(USUAL):
         raise typer.BadParameter(f"{chosen[0]} runs with {MEMORY} only; {', '.join(USUAL)} run on any broker")
-    if profile is not None:
+    if http and place.engine == "celery":
+        raise typer.BadParameter("--http measures the engine local only")
+    if place.profile is not None:
         if http:
             raise typer.BadParameter("--profile shows this process, and with --http the orchestrator is in another")
-        profile.mkdir(parents=True, exist_ok=True)
-    return Place(checked, processes, profile)
+        place.profile.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def _workload(name: str, http: bool) -> Any:

@@ -28,8 +28,7 @@ def server(place: Place) -> Iterator[str]:
     with TemporaryDirectory(prefix="oraculo-bench-") as folder:
         environment = {
             **os.environ,
-            "ORACULO_STORE": "sqlite:///bench.db",
-            "ORACULO_BROKER": place.broker,
+            **place.environment(folder),
             "LOG_LEVEL": "WARNING",
             "ORACULO_API_KEY": "",
         }

@@ -1,5 +1,6 @@
 """Where a workload runs: with the in-process broker and its workers, or on a server's broker with the workers in
-processes of their own. The orchestrator is in this process either way, with a SQLite file (synchronous=FULL)."""
+processes of their own. The orchestrator is in this process either way, with a SQLite file (synchronous=FULL) unless
+another store is named; with the engine `celery` there are Celery processes beside it."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from oraculo.bench import celery_fleet
 from oraculo.bench.processes import WorkerProcess, worker_processes
 from oraculo.bench.work import make_worker, worker
 from oraculo.bootstrap import Oraculo, broker_of
@@ -24,15 +26,22 @@ MEMORY = "memory://"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`profile` is a folder for the profiles of the orchestrator and of the workers."""
+    """`profile` is a folder for the profiles of the orchestrator and of the workers. `store` is an empty database."""
 
     broker: str = MEMORY
     worker_processes: int = 1
     profile: Path | None = None
+    store: str = ""
+    engine: str = "local"
 
     @property
     def embedded(self) -> bool:
         return self.broker == MEMORY
+
+    def environment(self, folder: str) -> dict[str, str]:
+        """Its settings; what it leaves is in the folder."""
+        store = self.store or f"sqlite:///{Path(folder) / 'bench.db'}"
+        return {"ORACULO_STORE": store, "ORACULO_BROKER": self.broker, "ORACULO_ENGINE": self.engine}
 
 
 @dataclass(slots=True)
@@ -67,12 +76,15 @@ async def opened(place: Place, *, workers: bool = True) -> AsyncIterator[Stage]:
     tune()
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="oraculo-bench-"))
-        settings = load(
-            {"ORACULO_STORE": f"sqlite:///{Path(folder) / 'bench.db'}", "ORACULO_BROKER": place.broker}, None
-        )
+        environment = place.environment(folder)
+        settings = load(environment, None)
         facts = await facts_of(place)
         inside = [make_worker()] if workers and place.embedded else []
+        if place.engine == "celery":
+            celery_fleet.prepare(environment)
         oraculo = await stack.enter_async_context(Oraculo(settings, workers=inside))
+        if place.engine == "celery":
+            await stack.enter_async_context(celery_fleet.celery_fleet(environment))
         outside: list[WorkerProcess] = []
         if workers and not place.embedded:
             outside = await stack.enter_async_context(
@@ -93,6 +105,8 @@ async def facts_of(place: Place) -> dict[str, Any]:
                     f"{waiting} messages wait in {queue}: the benchmark needs a broker that nobody else uses"
                 )
         facts: dict[str, Any] = {"broker": broker.scheme, "durability": await broker.durability()}
+        if place.store:
+            facts |= {"store": place.store.partition("://")[0], "engine": place.engine}
     finally:
         await broker.close()
     return facts if place.embedded else {**facts, "worker_processes": place.worker_processes}

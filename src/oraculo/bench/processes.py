@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,9 +96,15 @@ async def worker_processes(broker: str, count: int, profile: Path | None) -> Asy
 async def _start(broker: str, profile: Path | None) -> WorkerProcess:
     under = [] if profile is None else ["-m", "cProfile", "-o", str(profile)]
     command = [sys.executable, *under, "-m", "oraculo", "worker", "oraculo.bench.work:worker", "--json"]
-    environment = {**os.environ, "ORACULO_BROKER": broker, "LOG_LEVEL": "WARNING"}
+    environment = {"ORACULO_BROKER": broker, "LOG_LEVEL": "WARNING"}
+    return await spawned(command, environment, stdout=asyncio.subprocess.PIPE)
+
+
+async def spawned(
+    command: Sequence[str], environment: Mapping[str, str], stdout: int = asyncio.subprocess.DEVNULL
+) -> WorkerProcess:
     said = TemporaryFile()  # noqa: SIM115 — it is closed when the process has stopped
     process = await asyncio.create_subprocess_exec(
-        *command, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=said
+        *command, env={**os.environ, **environment}, stdin=asyncio.subprocess.DEVNULL, stdout=stdout, stderr=said
     )
     return WorkerProcess(process, said)

@@ -102,9 +102,15 @@ class Performer:
         owed, notices = list(self._owed), set(self._notices)
         self._owed.clear()
         if owed:
+            self._batches.append(owed)
             await self._publish(owed)
         if notices:
             await asyncio.wait(notices)
+
+    @property
+    def postponed(self) -> set[tuple[int, int, int]]:
+        """(run, position, attempt) of what waits for its queue."""
+        return {(run, position, attempt) for run, position, attempt, _, _ in self._postponed}
 
     @property
     def waiting(self) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 
 import structlog
 from celery import Celery
@@ -25,8 +26,7 @@ log = structlog.get_logger("oraculo.celery")
 
 AT_ONCE = 500  # tickets in one task
 RETRY_FIRST, RETRY_MOST = 0.05, 5.0
-
-Task = tuple[str, str, str, list[list[int]]]  # task, queue, argument, what
+CONFIRMED = 10.0  # seconds that Celery's broker may take to confirm a task
 
 
 class Dispatcher:
@@ -38,12 +38,15 @@ class Dispatcher:
         self._owed: dict[tuple[str, str, str], list[list[int]]] = {}
         self._arrived = asyncio.Event()
         self._sending = 0
+        self._since: datetime | None = None
         self._announced: set[str] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="celery-sender")
         self.failing_since: datetime | None = None
         self.published = 0
 
     def take(self, state: Orchestration, effects: Iterable[Effect]) -> None:
+        if not self.waiting:
+            self._since = self._clock.now()
         for effect in effects:
             match effect:
                 case Publish(tickets):
@@ -59,6 +62,11 @@ class Dispatcher:
     def waiting(self) -> int:
         return len(self._owed) + self._sending
 
+    @property
+    def oldest(self) -> datetime | None:
+        """Since when something waits to be handed to Celery."""
+        return self._since if self.waiting else None
+
     async def run(self) -> None:
         while True:
             await self._arrived.wait()
@@ -72,14 +80,18 @@ class Dispatcher:
 
     async def send(self, task: str, queue: str, arguments: dict[str, object]) -> None:
         """Returns when Celery's broker has it."""
-        if queue not in self._announced:
-            self._announced.add(queue)
-            await self._quietly(lambda: self._app.control.broadcast("oraculo_fila", arguments={"fila": queue}))
+        await self.announce([queue])
         pause = RETRY_FIRST
         while True:
             try:
-                await asyncio.get_running_loop().run_in_executor(
-                    self._thread, lambda: self._app.send_task(task, kwargs=arguments, queue=queue, ignore_result=True)
+                await self._in_thread(
+                    self._app.send_task,
+                    task,
+                    kwargs=arguments,
+                    queue=queue,
+                    ignore_result=True,
+                    timeout=CONFIRMED,
+                    confirm_timeout=CONFIRMED,
                 )
             except Exception as error:
                 if self.failing_since is None:
@@ -94,10 +106,17 @@ class Dispatcher:
                 self.published += 1
                 return
 
-    async def _quietly(self, what: Callable[[], object]) -> None:
-        """Workers that are not told look for themselves, a little later."""
-        with contextlib.suppress(Exception):
-            await asyncio.get_running_loop().run_in_executor(self._thread, what)
+    async def announce(self, queues: Sequence[str], *, again: bool = False) -> None:
+        """Workers that take every queue are told of these, once or `again`. Who does not hear it hears it later."""
+        new = [queue for queue in queues if again or queue not in self._announced]
+        self._announced.update(new)
+        if new:
+            with contextlib.suppress(Exception):
+                await self._in_thread(self._app.control.broadcast, "oraculo_filas", arguments={"filas": new})
+
+    async def _in_thread(self, what: Callable[..., object], *arguments: object, **options: object) -> None:
+        """Celery's client blocks."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, partial(what, *arguments, **options))
 
     def confirmed(self, _run: int) -> list[tuple[int, int]]:
         return []

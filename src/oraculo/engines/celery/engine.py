@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from oraculo.core.commands import RecordResult
 from oraculo.core.vocabulary import Kind
-from oraculo.engines.celery.app import app
+from oraculo.engines.celery.app import app, verify
 from oraculo.engines.celery.dispatch import Dispatcher
 from oraculo.engines.celery.routes import results_queue
 from oraculo.engines.local import LocalEngine
@@ -20,6 +20,7 @@ from oraculo.runtime.work import Fate, Outcome, Work
 from oraculo.wire import names
 
 AT_ONCE = 512 * 1024  # bytes of messages in one task
+STOP = 5.0  # seconds; Celery ends a worker that takes much longer, and what is left undone is in the journal
 
 
 class CeleryEngine(LocalEngine):
@@ -27,19 +28,28 @@ class CeleryEngine(LocalEngine):
     performer: Dispatcher  # type: ignore[assignment]
 
     def _make_performer(self, _notifier: Notifier | None) -> Dispatcher:  # type: ignore[override]
+        verify(app)
         return Dispatcher(app, self.clock)
 
     def _submit_of(self, queue: str) -> Submit:
         return self.hand_over if queue == names.RESULTS else super()._submit_of(queue)
 
     async def hand_over(self, works: list[Work]) -> list[Outcome]:
-        """Answers become tasks, as they came; what cannot be read is quarantined here. Durable when it returns."""
-        strange = [work for work in works if not isinstance(work.command, RecordResult)]
-        outcomes = dict(zip(map(id, strange), await self.submit(strange, piecewise=True), strict=True))
-        for task, messages in _by_type(works).items():
+        """Answers become tasks, as they came. Those that are too large for a task, or cannot be read, are dealt with
+        here. Durable when it returns."""
+        ours = [work for work in works if not _fits(work)]
+        outcomes = dict(zip(map(id, ours), await self.submit(ours, piecewise=True), strict=True))
+        for task, messages in _by_type([work for work in works if id(work) not in outcomes]).items():
             for some in _parcels(messages):
                 await self.performer.send(task, results_queue(task), {"mensagens": some})
         return [outcomes.get(id(work)) or Outcome(Fate.APPLIED) for work in works]
+
+    async def stop(self, patience: float = STOP) -> None:
+        await super().stop(patience)
+
+
+def _fits(work: Work) -> bool:
+    return isinstance(work.command, RecordResult) and len(work.body) <= AT_ONCE
 
 
 def _by_type(works: Sequence[Work]) -> dict[str, list[dict[str, str]]]:

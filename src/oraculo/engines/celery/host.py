@@ -1,15 +1,18 @@
 """What a process of a Celery worker carries: an event loop in a thread of its own, with store, broker and core on it.
 
-Celery forks its processes, and tasks are plain functions: so everything is opened in the process that needs it, when
-the first task comes, and stays open from then on.
+Celery forks its processes, and tasks are plain functions: so everything is opened in the process that needs it, as soon
+as it is there, and stays open from then on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Self, TypeVar
 
@@ -21,6 +24,8 @@ from oraculo.bootstrap import Oraculo, Role
 from oraculo.core.commands import Wake
 from oraculo.core.effects import Effect, Notify, Publish, owed_effects
 from oraculo.core.state import NoticePhase, Orchestration, fold
+from oraculo.engines.celery.routes import PREFIX
+from oraculo.errors import StoreUnavailableError
 from oraculo.ports.sharing import SharedStore, sharing
 from oraculo.runtime.perform import Performer
 from oraculo.runtime.replica import OVERDUE
@@ -29,18 +34,24 @@ from oraculo.runtime.work import Work
 log = structlog.get_logger("oraculo.celery")
 
 T = TypeVar("T")
-PATIENCE = 30.0  # seconds that a task waits for the broker before it is tried again later
-FORGOTTEN = timedelta(seconds=15)  # owed for so long: its task is lost
+PATIENCE = 20.0  # seconds that a task waits for the store or the broker, before Celery tries it again later
+HANGS = 50.0  # seconds after which a task is given up and tried again, whatever it waits for
+FORGOTTEN = timedelta(seconds=30)  # owed for so long: its task seems to be lost
 AT_ONCE = 500
+LOOK_FIRST, LOOK_MOST = 0.1, 1.0  # seconds between two attempts to write to a store that is away
+LEAVE = 10.0  # seconds to close everything
 
 
 class Host(Oraculo):
     """`engine` steps the core, `performer` does the deeds that tasks ask for."""
 
     def __init__(self) -> None:
-        super().__init__(settings.load(), role=Role.TASKS)
+        chosen = settings.for_celery(settings.load())
+        name = f"{chosen.replica_name or socket.gethostname()}:celery:{os.getpid()}"
+        super().__init__(replace(chosen, replica_name=name), role=Role.TASKS)
         self.performer: Performer
         self._again: asyncio.Task[None]
+        self._sent_again: dict[int, float] = {}  # run → when the sweep of this process did it last
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()
@@ -60,10 +71,9 @@ class Host(Oraculo):
 
     async def record(self, works: list[Work]) -> dict[str, int]:
         """Answers, durable when it returns; fate → how many."""
-        fates: dict[str, int] = {}
-        for outcome in await self.engine.submit(works):
-            fates[outcome.fate.value] = fates.get(outcome.fate.value, 0) + 1
-        return fates
+        async with asyncio.timeout(PATIENCE):
+            outcomes = await _patiently(lambda: self.engine.submit(works))
+        return dict(Counter(outcome.fate.value for outcome in outcomes))
 
     async def publish(self, orders: Sequence[Sequence[int]]) -> int:
         """The messages of these (run, position, attempt), as far as they are still owed."""
@@ -79,12 +89,12 @@ class Host(Oraculo):
         by_run: dict[int, list[tuple[int, int]]] = {}
         for run, number, attempt in wanted:
             by_run.setdefault(run, []).append((number, attempt))
-        done = 0
-        loaded = await self.engine.store.load(list(by_run))
+        done, waiting = 0, self.performer.postponed
         async with asyncio.timeout(PATIENCE):
+            loaded = await _patiently(lambda: self.engine.store.load(list(by_run)))
             for run, recorded in loaded.items():
                 state = fold((one.at, one.events) for one in recorded)
-                effects = still(state, by_run[run])
+                effects = still(state, [one for one in by_run[run] if (run, *one) not in waiting])
                 done += len(effects)
                 self.performer.take(state, effects)
             await self.performer.flush()
@@ -94,19 +104,47 @@ class Host(Oraculo):
         """What others left undone: deadlines, the debts of dead processes, and tasks that Celery's broker forgot."""
         store = self._sharing
         dead, owing = await store.rescue()
-        owing += await store.owing(FORGOTTEN, AT_ONCE)
-        for recorded in (await store.load(owing)).values():
+        for member in dead:
+            log.warning("took over from a dead process", replica=member.name, slot=member.slot, owing=len(owing))
+        forgotten = self._not_lately(await store.owing(FORGOTTEN, AT_ONCE))
+        for recorded in (await store.load([*owing, *forgotten])).values():
             state = fold((one.at, one.events) for one in recorded)
             self.engine.performer.take(state, owed_effects(state))
         overdue = await store.overdue(timedelta(), OVERDUE)  # nobody else looks after deadlines
         await self.engine.submit([Work(Wake(), run=run) for run in overdue])
-        return {"dead": len(dead), "owing": len(owing), "overdue": len(overdue)}
+        return {"mortos": len(dead), "devidas": len(owing) + len(forgotten), "vencidas": len(overdue)}
+
+    def _not_lately(self, runs: Sequence[int]) -> list[int]:
+        """While a broker is away much is owed for long: to send it again and again would only pile it up."""
+        now = asyncio.get_running_loop().time()
+        since = now - FORGOTTEN.total_seconds()
+        self._sent_again = {run: at for run, at in self._sent_again.items() if at > since}
+        chosen = [run for run in runs if run not in self._sent_again]
+        self._sent_again |= dict.fromkeys(chosen, now)
+        return chosen
+
+    async def announce(self) -> int:
+        """Every worker hears which queues there are; how many."""
+        queues = [PREFIX + queue for queue in await self.engine.store.queues()]
+        await self.engine.performer.announce(queues, again=True)  # type: ignore[attr-defined]
+        return len(queues)
 
     @property
     def _sharing(self) -> SharedStore:
         shared = sharing(self.engine.store)
         assert shared is not None
         return shared
+
+
+async def _patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """While the store is away a task waits here, so that a worker does not take more and more of them."""
+    pause = LOOK_FIRST
+    while True:
+        try:
+            return await work()
+        except StoreUnavailableError:
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LOOK_MOST)
 
 
 def _still_owed(state: Orchestration, orders: list[tuple[int, int]]) -> list[Effect]:
@@ -135,9 +173,18 @@ class _Process:
         self._host: Host | None = None
 
     def call(self, work: Callable[[Host], Coroutine[Any, Any, T]]) -> T:
-        """From a task's thread: run it on the loop, wait for it."""
+        """From a task's thread: run it on the loop, wait for it. TimeoutError when that takes too long."""
         loop, host = self._ready()
-        return asyncio.run_coroutine_threadsafe(work(host), loop).result()
+        return self._run(loop, work(host), HANGS)
+
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], patience: float) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result(patience)
+        except TimeoutError:
+            future.cancel()
+            raise
 
     def _ready(self) -> tuple[asyncio.AbstractEventLoop, Host]:
         with self._lock:
@@ -149,19 +196,32 @@ class _Process:
                 threading.Thread(target=self._loop.run_forever, name="oraculo", daemon=True).start()
             if self._host is None:
                 host = Host()
-                asyncio.run_coroutine_threadsafe(host.__aenter__(), self._loop).result()
+                self._run(self._loop, host.__aenter__(), HANGS)
                 self._host = host
             return self._loop, self._host
+
+    def open(self) -> None:
+        """The first task finds it open, or opens it."""
+        try:
+            self._ready()
+        except Exception as error:
+            log.warning("cannot open yet", error=str(error) or type(error).__name__)
 
     def close(self) -> None:
         with self._lock:
             if self._loop is not None and self._host is not None and self._pid == os.getpid():
-                asyncio.run_coroutine_threadsafe(self._host.__aexit__(), self._loop).result(25)
+                self._run(self._loop, self._host.__aexit__(), LEAVE)
                 self._loop.call_soon_threadsafe(self._loop.stop)
             self._loop, self._host = None, None
 
 
 process = _Process()
+
+
+@signals.worker_process_init.connect
+def _begin(**_: Any) -> None:
+    """Not here and now: Celery gives a process that begins a few seconds."""
+    threading.Thread(target=process.open, name="oraculo-open", daemon=True).start()
 
 
 @signals.worker_process_shutdown.connect

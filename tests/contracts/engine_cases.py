@@ -1,0 +1,229 @@
+"""The engines that the stories run on: each a handful of real processes, and a worker that the test plays itself.
+
+A new engine joins with a class that starts and kills its processes, and a line in CASES.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import celery_processes
+import servers
+from acceptance.conftest import Server
+from acceptance.journals import replay
+from databases import database
+from oraculo.bootstrap import broker_of, store_of
+from oraculo.core import events as ev
+from oraculo.ports.broker import Broker, Outgoing, Settlement
+from oraculo.wire import names
+
+PATIENCE = 40.0
+FIELDS = ("correlation_id", "ticket_id", "tentativa")
+
+
+class EngineCase:
+    """An orchestrator on SQLite and its own memory; workers come over HTTP."""
+
+    broker_url = "memory://"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.up = Server(folder, [])
+        self.store_url = self.up.env["ORACULO_STORE"]
+        self.prepare()
+        self.up.env |= {"ORACULO_STORE": self.store_url, "ORACULO_BROKER": self.broker_url, **self.settings()}
+
+    def prepare(self) -> None:
+        """The servers that it needs."""
+
+    def settings(self) -> dict[str, str]:
+        return {}
+
+    def start(self) -> None:
+        """It takes requests when this returns."""
+        self.up.up()
+
+    def kill(self) -> None:
+        """Every process of the engine, at once."""
+        if self.up.running:
+            self.up.kill()
+
+    def close(self) -> None:
+        self.kill()
+
+    # -- one who asks ------------------------------------------------------------------------------------------------
+
+    def call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        answer = self.up.call(method, f"/api/v1{path}", **options)
+        assert answer is not None, (self.folder / "stderr.log").read_text()[-3000:]
+        assert answer.is_success, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def submit(self, **request: Any) -> str:
+        name: str = self.call("POST", "/orchestrations", json=request)["correlation_id"]
+        return name
+
+    def result(self, name: str) -> dict[str, Any]:
+        return self.up.result(name, PATIENCE)
+
+    # -- one who works -----------------------------------------------------------------------------------------------
+
+    async def take(self, fonte: str, kind: str = "escavador") -> dict[str, Any]:
+        """The next order of that source, or of that executor."""
+        body = {"max": 1, "wait": 5, "worker": "teste"}
+        async with asyncio.timeout(PATIENCE):
+            while not (found := self.call("POST", f"/queues/{kind}_{fonte}/lease", json=body)["mensagens"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        order: dict[str, Any] = found[0]["mensagem"]
+        return order
+
+    async def send(self, *answers: dict[str, Any]) -> None:
+        self.call("POST", "/results", json=list(answers))
+
+    # -- one who looks afterwards ------------------------------------------------------------------------------------
+
+    async def journal(self, name: str) -> Counter[str]:
+        """Event → how often, of an orchestration that is finished with the world; it replays to itself."""
+        async with store_of(self.store_url) as store:
+            run = (await store.locate([name]))[name]
+            await until(lambda: self._settled(store, run))
+            recorded = (await store.load([run]))[run]
+        replay(run, recorded)
+        events = [event for one in recorded for event in one.events]
+        assert sum(isinstance(event, ev.OrchestrationClosed) for event in events) == 1
+        return Counter(type(event).__name__ for event in events)
+
+    async def _settled(self, store: Any, run: int) -> bool:
+        return all(one.run != run for one in await store.live())
+
+    async def counted(self, verdict: str) -> int:
+        """Answers that came to this, so far."""
+        async with store_of(self.store_url) as store:
+            found = await store.counts()
+        return sum(n for (queue, one), n in found.items() if queue.startswith(names.RESULTS) and one == verdict)
+
+
+class OnServers(EngineCase):
+    """PostgreSQL and a broker; the worker has nothing but the broker."""
+
+    def prepare(self) -> None:
+        self.store_url = asyncio.run(database())
+        self.broker_url = self.make_broker()
+
+    def make_broker(self) -> str:
+        return of_its_own(servers.shared("redis"), 5)
+
+    async def take(self, fonte: str, kind: str = "escavador") -> dict[str, Any]:
+        async def fetch(broker: Broker) -> dict[str, Any]:
+            async with asyncio.timeout(PATIENCE):
+                while not (found := await broker.fetch(f"{kind}_{fonte}", limit=1, wait=5)):
+                    pass
+            await broker.settle([Settlement(one) for one in found])
+            order: dict[str, Any] = json.loads(found[0].body)
+            return order
+
+        return await self._with_broker(fetch)
+
+    async def send(self, *answers: dict[str, Any]) -> None:
+        messages = [Outgoing(names.RESULTS, json.dumps(answer).encode(), "") for answer in answers]
+        await self._with_broker(lambda broker: broker.publish(messages))
+
+    async def _with_broker(self, work: Callable[[Broker], Awaitable[Any]]) -> Any:
+        broker = broker_of(self.broker_url)
+        try:
+            return await work(broker)
+        finally:
+            await broker.close()
+
+
+class OnCelery(OnServers):
+    """Beside it a Celery worker with two processes, and beat."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        env = {**self.up.env, "LOG_LEVEL": "WARNING"}
+        self.celery = [celery_processes.worker(folder, env), celery_processes.beat(folder, env)]
+
+    def make_broker(self) -> str:
+        self._rabbitmq = servers.own("rabbitmq", self.folder).start()
+        return f"{self._rabbitmq.url}?declare_after=0"
+
+    def settings(self) -> dict[str, str]:
+        return {"ORACULO_ENGINE": "celery", "ORACULO_REPLICA_LEASE_S": "2"}
+
+    def start(self) -> None:
+        for one in self.celery:
+            one.start()
+        super().start()
+        for one in self.celery:
+            one.wait()
+
+    def kill(self) -> None:
+        for one in self.celery:
+            one.kill()
+        super().kill()
+
+    def close(self) -> None:
+        super().close()
+        self._rabbitmq.kill()
+
+
+class OnCeleryAndRedis(OnCelery):
+    """Redis carries the messages, Celery's tasks and their results."""
+
+    def __init__(self, folder: Path, database: int = 6) -> None:
+        self._database = database
+        super().__init__(folder)
+
+    def make_broker(self) -> str:
+        return of_its_own(servers.shared("redis"), self._database)
+
+    def settings(self) -> dict[str, str]:
+        return {**super().settings(), "ORACULO_CELERY_BACKEND": self.broker_url}
+
+    def close(self) -> None:
+        self.kill()
+
+
+CASES: dict[str, type[EngineCase]] = {
+    "local": EngineCase,
+    "local-postgres-redis": OnServers,
+    "celery-rabbitmq": OnCelery,
+    "celery-redis": OnCeleryAndRedis,
+}
+
+
+def of_its_own(redis: str, number: int) -> str:
+    """Another database of the same Redis: the queues of two orchestrators have the same names."""
+    return re.sub(r"/\d*$", "", redis) + f"/{number}"
+
+
+def source() -> str:
+    """That nobody used before."""
+    return f"f{secrets.token_hex(4)}"
+
+
+def answer(order: dict[str, Any], dados: Any = None, *, errors: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """What a worker says to this order."""
+    asked = order["payload"]
+    payload: dict[str, Any] = {"status": "erro" if errors else "ok", "erros": errors or []}
+    if order["tipo_evento"] == "iniciar_coleta":
+        tipo, payload["fonte"], payload["dados"] = "resultado_coleta", asked["fonte"], dados
+    else:
+        tipo, payload["executador"], payload["resultado"] = "resultado_execucao", asked["executador"], dados
+    echoed = {field: order[field] for field in FIELDS}
+    return {**echoed, "tipo_evento": tipo, "payload": payload, "timestamp": "2025-10-14T12:00:00Z"}
+
+
+async def until(what: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not await what():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
