@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
+from services.server import free_port
 
 from databases import database
 from oraculo.adapters.caches import redis as module
@@ -92,6 +93,7 @@ async def test_a_cluster(tmp_path: Path) -> None:
     server = own("redis", tmp_path)
     server.config["cluster-enabled"] = "yes"
     server.config["cluster-announce-ip"] = "127.0.0.1"
+    server.config["cluster-port"] = str(free_port())
     with server:
         async with Redis.from_url(server.url) as client:
             await client.execute_command("CLUSTER ADDSLOTSRANGE 0 16383")
