@@ -19,20 +19,22 @@ import structlog
 from oraculo.core.commands import Cancel, ConfirmDispatch, Wake
 from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
-from oraculo.errors import BusyError, FencedError, OraculoError, SettingsError, StoreError, UnknownIdError
+from oraculo.errors import BusyError, FencedError, SettingsError, StoreError, UnknownIdError
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
 from oraculo.ports.sharing import Member, sharing
-from oraculo.ports.store import Batch, Store
+from oraculo.ports.store import Store
 from oraculo.runtime.drain import Drain
 from oraculo.runtime.feed import Feed
 from oraculo.runtime.gateway import Gateway
 from oraculo.runtime.handle import Handled, Handler
 from oraculo.runtime.ids import RunNumbers
 from oraculo.runtime.intake import Intake, Submit, Translate, result_work
+from oraculo.runtime.loops import for_ever
+from oraculo.runtime.onlookers import Onlookers
 from oraculo.runtime.perform import Performer
 from oraculo.runtime.probes import Prober, prober_of
 from oraculo.runtime.replica import LEASE, Replica
@@ -46,7 +48,6 @@ BATCH = 1024  # pieces of work in one transaction
 QUEUE_LIMIT = 20_000  # pieces of work waiting; beyond it those who hand in wait
 RECOVER_CHUNK = 500
 STORE_RETRY_FIRST, STORE_RETRY_MOST = 0.1, 2.0
-OBSERVE_AFTER = 0.001  # seconds
 BROKEN_AGAIN = timedelta(seconds=30)  # before an orchestration whose step failed is tried again
 LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 
@@ -85,9 +86,7 @@ class LocalEngine:
         self.open = 0  # orchestrations that have not ended
         self.ready = False
         self.store_failing_since: datetime | None = None
-        self._observers = list(observers)
-        self._unseen: list[Batch] = []
-        self._looking: asyncio.TimerHandle | None = None
+        self._onlookers = Onlookers(observers)
         self._max_open = max_open
         self._queue: deque[Work] = deque()
         self._arrived = asyncio.Event()
@@ -152,10 +151,10 @@ class LocalEngine:
         if self._minds:
             loops["timers"] = self._timer_loop
         if not self._passive:
-            self._takers = [asyncio.create_task(_for_ever(intake.run), name="intake") for intake in self.intakes]
+            self._takers = [asyncio.create_task(for_ever(intake.run), name="intake") for intake in self.intakes]
         if self.replica is not None:
             loops["replica"] = self.replica.run
-        self._tasks = [asyncio.create_task(_for_ever(loop), name=name) for name, loop in loops.items()]
+        self._tasks = [asyncio.create_task(for_ever(loop), name=name) for name, loop in loops.items()]
         if self._supervised:
             self._supervise()
         self.ready = True
@@ -164,10 +163,10 @@ class LocalEngine:
     def _supervise(self) -> None:
         ears = () if self._passive else self.intakes
         self.prober = prober_of(self.broker, self.clock, ears, lambda: self.queues)
-        self._tasks.append(asyncio.create_task(_for_ever(self.prober.run), name="probes"))
+        self._tasks.append(asyncio.create_task(for_ever(self.prober.run), name="probes"))
         if not self._passive:
             drain = Drain(self.broker, lambda: self.queues, partial(self.submit, piecewise=True))
-            self._takers.append(asyncio.create_task(_for_ever(drain.run), name="dead letters"))
+            self._takers.append(asyncio.create_task(for_ever(drain.run), name="dead letters"))
 
     async def stop(self, patience: float = 20.0) -> None:
         """Take nothing more, finish what was taken, then end. What is left is in the journal."""
@@ -332,20 +331,12 @@ class LocalEngine:
             self.feed.ended(closed.state.run, closed.result)
             self.performer.ended(closed.state.run)
         self._rearm()
-        self._unseen.append(handled.batch)
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().call_later(OBSERVE_AFTER, self.observe)
+        self._onlookers.show(handled.batch)
         self.handler.release(steps)
 
     def observe(self) -> None:
-        """Show the observers what was committed since they looked last. They can wait; the next message cannot."""
-        unseen, self._unseen = self._unseen, []
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
-        for batch in unseen:
-            for observer in self._observers:
-                observer.saw(batch, batch.steps)
+        """Show the observers what was committed since they looked last."""
+        self._onlookers.look()
 
     def _rearm(self) -> None:
         """Wake the timer loop when something is due sooner than it thinks."""
@@ -423,17 +414,3 @@ class LocalEngine:
                 state = self.handler.cache.get(work.run)
                 self.timers.set(work.run, None if state is None else state.wake_at())
         self._rearm()
-
-
-async def _for_ever(loop: object) -> None:
-    """Run a loop that should never end; when it fails anyway, say so and run it again."""
-    while True:
-        try:
-            await loop()  # type: ignore[operator]
-        except asyncio.CancelledError:
-            raise
-        except OraculoError as error:
-            log.error("loop failed, restarted", error=str(error))
-        except Exception:
-            log.exception("loop failed, restarted")
-        await asyncio.sleep(0.1)
