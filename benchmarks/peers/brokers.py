@@ -5,8 +5,8 @@ Also a program, which runs a command beside such a server and stops both:
     brokers.py redis oraculo bench --workload W1 --broker {url} --json
     brokers.py redis,postgres oraculo bench --workload W1 --broker {redis} --store {postgres} --json
 
-`{url}` stands for the first server's address, `{redis}` for that of Redis. What the command prints is passed on; when it
-ends with a JSON object, that object gets the servers' versions. Without a command it says whether the servers can be
+`{url}` stands for the first server's address, `{redis}` for that of Redis. What the command prints is passed on; when
+it ends with a JSON object, that object gets the servers' versions. Without a command it says whether the servers can be
 started: exit status 0, or 1 and the reason.
 """
 
