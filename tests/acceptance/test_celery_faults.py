@@ -15,14 +15,14 @@ from acceptance.celery_fleet import CeleryFleet
 
 ROUNDS = max(1, int(os.environ.get("ORACULO_CHAOS_KILLS", "5")) // 5)
 AWAY = 2.0 if ROUNDS == 1 else 20.0  # seconds that the database is away
-POINTS = ("after_publish:6", "after_commit:6", "before_publish:6", "before_commit:6")
+POINTS = ("after_publish:2", "after_commit:3", "before_publish:2", "before_commit:3")
 
 
 @pytest.mark.timeout(120 + 90 * ROUNDS)
 def test_whatever_dies_everything_ends_once_and_right(tmp_path: Path) -> None:
     with CeleryFleet(tmp_path) as fleet:
         wide = fleet.submit(1_000_000, width=200)
-        fleet.load(pace=0.2)
+        fleet.load(pace=0.25)
         for round in range(ROUNDS):
             fleet.restart_celery(ORACULO_CRASH_AT=POINTS[round % len(POINTS)])
             fleet.until(

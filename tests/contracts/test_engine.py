@@ -62,6 +62,14 @@ async def test_a_lost_reply_is_asked_for_again(engine: EngineCase) -> None:
     assert (events["AttemptFailed"], events["TicketConcluded"]) == (result["coletas"][0]["tentativas"] - 1, 1)
 
 
+async def test_a_large_answer(engine: EngineCase) -> None:
+    (one,) = collects(1)
+    name = engine.submit(coletas=[one])
+    await engine.send(answer(await engine.take(one["fonte"]), "x" * 700_000))
+    assert engine.result(name)["coletas"][0]["dados"] == "x" * 700_000
+    await engine.journal(name)
+
+
 async def test_a_duplicate_counts_once(engine: EngineCase) -> None:
     first, second = collects(2)
     name = engine.submit(coletas=[first, second])
