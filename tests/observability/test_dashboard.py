@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from deploy.observability import generate
 from deploy.observability.alerts import ALERTS
 
@@ -42,14 +44,35 @@ def test_every_runbook_has_an_alert() -> None:
     assert {path.name for path in (ROOT / "docs" / "runbooks").glob("*.md")} == {alert.page for alert in ALERTS}
 
 
-@pytest.mark.parametrize(("verb", "file"), [("check", "rules.yml"), ("test", "rules_test.yml")])
-def test_promtool(verb: str, file: str) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [("check", "rules", "rules.yml"), ("test", "rules", "rules_test.yml"), ("check", "config", "prometheus.yml")],
+    ids=" ".join,
+)
+def test_promtool(arguments: tuple[str, ...]) -> None:
     servers.use("prometheus")
-    done = subprocess.run(
-        ["promtool", verb, "rules", file],
-        cwd=ROOT / "deploy" / "prometheus",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    folder = ROOT / "deploy" / "prometheus"
+    done = subprocess.run(["promtool", *arguments], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_alertmanager_names_alerts_that_exist() -> None:
+    document = yaml.safe_load((ROOT / "deploy" / "alertmanager" / "alertmanager.yml").read_text())
+    names = {alert.name for alert in ALERTS}
+    matchers = [
+        one for rule in document["inhibit_rules"] for key in ("source_matchers", "target_matchers") for one in rule[key]
+    ]
+    for matcher in matchers:
+        pattern = re.fullmatch(r'alertname=~?"(.*)"', matcher)
+        assert pattern is not None
+        assert [name for name in names if re.fullmatch(pattern[1], name)], matcher
+        for part in re.findall(r"\((.*)\)", pattern[1]):
+            assert {f"Oraculo{one}" for one in part.split("|")} <= names
+    receivers = {one["name"] for one in document["receivers"]}
+    assert {document["route"]["receiver"], *(one["receiver"] for one in document["route"]["routes"])} <= receivers
+
+
+def test_filebeat_reads_what_is_logged() -> None:
+    document = yaml.safe_load((ROOT / "deploy" / "elk" / "filebeat.yml").read_text())
+    (parser,) = document["filebeat.inputs"][0]["parsers"]
+    assert parser["ndjson"]["expand_keys"] is True  # names with dots become objects, as the index template has them
