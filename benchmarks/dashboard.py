@@ -173,8 +173,8 @@ class Bench:
               const box = document.querySelector("[data-gantt]"), journal = document.querySelector("[data-journal]");
               const frames = [];
               let last = performance.now();
-              for (let n = 0; n < 120; n++) {
-                box.scrollTop += 400; journal.scrollTop += 400;
+              for (let n = 0; n < 160; n++) { // 150 pixels a frame is a fast flick: 9,000 a second
+                (n % 2 ? box : journal).scrollTop += 150;
                 await new Promise(requestAnimationFrame);
                 frames.push(performance.now() - last); last = performance.now();
               }

@@ -22,6 +22,8 @@ from oraculo.api.app import create_app
 from oraculo.bootstrap import Oraculo
 
 PATIENCE_MS = 15_000
+# What a browser and htmx say of connections that end and of requests that a newer page made needless.
+HARMLESS = ("net::ERR", "status of 4", "htmx:afterRequest", "htmx:sendAbort")
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation",
@@ -74,7 +76,7 @@ class Watched:
         await dialog.dismiss()
 
     def _console(self, message: Any) -> None:
-        if message.type == "error" and "net::ERR" not in message.text and "status of 4" not in message.text:
+        if message.type == "error" and not any(text in message.text for text in HARMLESS):
             self.faults.append(f"console: {message.text}")
 
     def _request(self, request: Any) -> None:
@@ -85,7 +87,7 @@ class Watched:
         for page in self.pages:
             if not page.is_closed() and page.url.startswith("http"):
                 self.faults += [f"policy: {one}" for one in await page.evaluate("window.violations ?? []")]
-        assert self.faults == []
+        assert not self.faults, "; ".join(self.faults)
 
 
 Reader = Callable[..., Awaitable[Watched]]
@@ -166,7 +168,7 @@ async def running(browser: Browser, folder: Path, **variables: str) -> AsyncIter
     worker, gate = workers()
     oraculo = Oraculo(settings_for(folder, **variables), workers=[worker])
     app = create_app(oraculo)
-    async with oraculo, readers(browser) as reader, client_of(app) as client, serving(app) as url:
+    async with oraculo, client_of(app) as client, serving(app) as url, readers(browser) as reader:
         site = Site(oraculo, url, client, reader)
         site.gate = gate
         yield site

@@ -27,7 +27,7 @@ WINDOWS = {
     "7d": (timedelta(days=7), timedelta(hours=4)),
 }
 USUAL = "24h"
-SLICES, IN_SLICE = 120, 24
+SLICES, IN_SLICE = 60, 48
 DEADLINES = 6
 MINUTE = timedelta(minutes=1)
 AT_RISK_SHARE, AT_RISK = 0.2, timedelta(seconds=30)  # of the time it was given, or less than this, is left
@@ -58,7 +58,7 @@ async def points(request: Request, oraculo: Running) -> Response:
     now = oraculo.now()
     since = now - WINDOWS[window_of(request)][0]
     slices = await _slices(oraculo, since, now, SLICES, Query(limit=IN_SLICE + 1))
-    failed = await _slices(oraculo, since, now, SLICES // 5, Query(status=list(map(Status, FAILED)), limit=IN_SLICE))
+    failed = await _slices(oraculo, since, now, SLICES // 6, Query(status=list(map(Status, FAILED)), limit=IN_SLICE))
     parts = [*failed, *(part[:IN_SLICE] for part in slices)]
     shown = list({one.run: one for part in parts for one in part}.values())
     document = {

@@ -46,8 +46,8 @@ export class VirtualList {
   }
 
   #now() {
-    const first = Math.max(0, Math.floor(this.box.scrollTop / this.height) - 6);
-    const last = Math.min(this.count, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height) + 6);
+    const first = Math.max(0, Math.floor(this.box.scrollTop / this.height) - 4);
+    const last = Math.min(this.count, Math.ceil((this.box.scrollTop + this.box.clientHeight) / this.height) + 4);
     const rows = [];
     const held = this.spread.contains(document.activeElement) ? document.activeElement.dataset.index : null;
     const kept = new Map();
