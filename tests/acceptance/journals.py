@@ -6,10 +6,10 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from oraculo.bootstrap import store_of
 from oraculo.core import events as ev
 from oraculo.core.state import fold
 from oraculo.core.step import step
+from oraculo.parts import store_of
 from oraculo.ports.store import Recorded
 from oraculo.wire import records
 

@@ -15,7 +15,7 @@ import pytest
 
 import servers
 from acceptance.fleet import NAMES, Fleet
-from oraculo.bootstrap import broker_of
+from oraculo.parts import broker_of
 from oraculo.ports.broker import Delivery, Outgoing, Settlement
 
 RESULTS, REQUESTS = "orquestrador_resultados", "orquestrador_requisicoes"

@@ -13,8 +13,9 @@ from services.server import free_port
 from databases import database
 from oraculo.adapters.caches import redis as module
 from oraculo.adapters.caches.redis import RedisCache
-from oraculo.bootstrap import Oraculo, cache_of
+from oraculo.bootstrap import Oraculo
 from oraculo.errors import SettingsError
+from oraculo.parts import cache_of
 from oraculo.settings import load
 from oraculo.worker import Worker
 from servers import own, shared

@@ -14,8 +14,8 @@ import pytest
 from cli.processes import Cli
 from oraculo.bench.place import Place, opened
 from oraculo.bench.workloads import percentiles
-from oraculo.bootstrap import broker_of
 from oraculo.errors import OraculoError
+from oraculo.parts import broker_of
 from oraculo.ports.broker import Outgoing
 from oraculo.wire import names
 from servers import own

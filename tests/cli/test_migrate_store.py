@@ -17,10 +17,11 @@ from databases import database
 from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.bench.work import REQUEST, make_worker
-from oraculo.bootstrap import Oraculo, store_of
+from oraculo.bootstrap import Oraculo
 from oraculo.cli.exits import CommandError
 from oraculo.cli.migrate_store import migrate_store
 from oraculo.errors import SettingsError, StoreError
+from oraculo.parts import store_of
 from oraculo.ports.store import Asked, DeadLetter, Key, Query, Store, SystemEvent
 from oraculo.settings import load
 

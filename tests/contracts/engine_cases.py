@@ -19,8 +19,8 @@ import servers
 from acceptance.conftest import Server
 from acceptance.journals import replay
 from databases import database
-from oraculo.bootstrap import broker_of, store_of
 from oraculo.core import events as ev
+from oraculo.parts import broker_of, store_of
 from oraculo.ports.broker import Broker, Outgoing, Settlement
 from oraculo.wire import names
 

@@ -12,7 +12,7 @@ from services.kafka import Kafka
 from services.proxy import Proxy
 from services.server import Server, free_port
 
-from oraculo.bootstrap import broker_of
+from oraculo.parts import broker_of
 from oraculo.ports.broker import Broker
 from servers import class_of
 

@@ -16,7 +16,7 @@ import redis
 from services.server import Server
 
 from examples.plain_workers import SOON, Command, answers, ended, node_worker, order, python_worker, started, stopped
-from oraculo.bootstrap import broker_of
+from oraculo.parts import broker_of
 from oraculo.ports.broker import Broker
 from servers import own
 

@@ -15,8 +15,9 @@ from typing import Any
 from oraculo.bench import celery_fleet
 from oraculo.bench.processes import WorkerProcess, worker_processes
 from oraculo.bench.work import make_worker, worker
-from oraculo.bootstrap import Oraculo, broker_of
+from oraculo.bootstrap import Oraculo
 from oraculo.errors import OraculoError
+from oraculo.parts import broker_of
 from oraculo.runtime.tuning import tune
 from oraculo.settings import load
 from oraculo.wire import names

@@ -80,7 +80,7 @@ def _binding(known: Settings) -> Iterator[Finding]:
 
 
 def _files(known: Settings) -> Iterator[Finding]:
-    from oraculo.bootstrap import task_types_of
+    from oraculo.parts import task_types_of
 
     if not known.task_types:
         return
@@ -103,7 +103,7 @@ def _broker(known: Settings) -> Iterator[Finding]:
 
 async def _reach(url: str) -> Finding:
     """Connect, and ask what it promises of a message that it confirmed."""
-    from oraculo.bootstrap import broker_of
+    from oraculo.parts import broker_of
 
     where = settings.redact(url)
     try:

@@ -74,7 +74,7 @@ def _files() -> Iterator[Finding]:
 
 
 def store(known: Settings) -> Iterator[Finding]:
-    from oraculo.bootstrap import scheme_of, sqlite_path
+    from oraculo.parts import scheme_of, sqlite_path
 
     if scheme_of(known.store) != "sqlite":
         from oraculo.cli.findings_postgres import examine

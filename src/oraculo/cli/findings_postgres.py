@@ -30,7 +30,7 @@ def examine(url: str) -> list[Finding]:
 
 
 async def _examine(url: str, where: str) -> list[Finding]:
-    from oraculo.bootstrap import store_of
+    from oraculo.parts import store_of
 
     store_of(url)  # says which extra is missing
     from oraculo.adapters.stores.postgres.connections import Line, Server

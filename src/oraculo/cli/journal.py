@@ -14,10 +14,10 @@ import apsw
 
 from oraculo.adapters.stores import sqlite_read
 from oraculo.adapters.stores.sqlite import SqliteStore
-from oraculo.bootstrap import scheme_of, sqlite_path, store_of
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.texts import t
 from oraculo.errors import StoreUnavailableError, UnknownIdError
+from oraculo.parts import scheme_of, sqlite_path, store_of
 from oraculo.ports.store import Recorded, Store
 
 

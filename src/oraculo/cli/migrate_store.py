@@ -37,8 +37,8 @@ def migrate_store(
 
 def _side(url: str, *, target: bool) -> Side:
     from oraculo.adapters.stores.moving import PostgresSide, SqliteSide
-    from oraculo.bootstrap import scheme_of, sqlite_path, store_of
     from oraculo.cli.journal import existing
+    from oraculo.parts import scheme_of, sqlite_path, store_of
 
     if scheme_of(url) != "sqlite":
         store_of(url)  # says which extra is missing

@@ -66,7 +66,7 @@ async def _measured(worker: Worker, chosen: Settings, work: Coroutine[Any, Any, 
 
 async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
     from oraculo.adapters.clock import MonotonicClock
-    from oraculo.bootstrap import broker_of
+    from oraculo.parts import broker_of
     from oraculo.runtime.probes import prober_of
     from oraculo.worker import BrokerTransport
 

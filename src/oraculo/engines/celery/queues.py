@@ -13,11 +13,11 @@ from celery import signals
 from celery.worker.control import control_command
 
 from oraculo import settings
-from oraculo.bootstrap import broker_of, store_of
 from oraculo.engines.celery import engine  # noqa: F401  (likewise)
 from oraculo.engines.celery.app import NOTICES, SWEEP
 from oraculo.engines.celery.routes import PREFIX, results_queue
 from oraculo.errors import OraculoError
+from oraculo.parts import broker_of, store_of
 
 log = structlog.get_logger("oraculo.celery")
 
