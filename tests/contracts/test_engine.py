@@ -62,6 +62,15 @@ async def test_a_lost_reply_is_asked_for_again(engine: EngineCase) -> None:
     assert (events["AttemptFailed"], events["TicketConcluded"]) == (result["coletas"][0]["tentativas"] - 1, 1)
 
 
+async def test_who_wants_to_know_is_told(engine: EngineCase) -> None:
+    (one,) = collects(1)
+    name = engine.submit(coletas=[one], notificar={"fila": f"avisos_{source()}"})
+    await engine.send(answer(await engine.take(one["fonte"]), 1))
+    assert engine.result(name)["status"] == "concluida"
+    events = await engine.journal(name)
+    assert (events["NoticeDelivered"], events["NoticeFailed"]) == (1, 0)
+
+
 async def test_a_large_answer(engine: EngineCase) -> None:
     (one,) = collects(1)
     name = engine.submit(coletas=[one])

@@ -7,6 +7,7 @@ as it is there, and stays open from then on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import threading
@@ -34,12 +35,14 @@ from oraculo.runtime.work import Work
 log = structlog.get_logger("oraculo.celery")
 
 T = TypeVar("T")
+Still = Callable[[Orchestration, list[tuple[int, int]]], list[Effect]]  # of these, what is wanted now
 PATIENCE = 20.0  # seconds that a task waits for the store or the broker, before Celery tries it again later
 HANGS = 50.0  # seconds after which a task is given up and tried again, whatever it waits for
 FORGOTTEN = timedelta(seconds=30)  # owed for so long: its task seems to be lost
 AT_ONCE = 500
 LOOK_FIRST, LOOK_MOST = 0.1, 1.0  # seconds between two attempts to write to a store that is away
 LEAVE = 10.0  # seconds to close everything
+CONFIRM = 1.0  # of them to record what was published: what is not would be published again
 
 
 class Host(Oraculo):
@@ -63,6 +66,10 @@ class Host(Oraculo):
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CONFIRM):
+                while self.performer.waiting:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
         self._again.cancel()
         await self.performer.close()
         await super().__aexit__()
@@ -77,20 +84,18 @@ class Host(Oraculo):
 
     async def publish(self, orders: Sequence[Sequence[int]]) -> int:
         """The messages of these (run, position, attempt), as far as they are still owed."""
-        return await self._perform(orders, _still_owed)
+        return await self._perform(orders, _still_owed, PATIENCE)
 
     async def notify(self, notices: Sequence[Sequence[int]]) -> int:
         """These (run, notice, attempt), each tried once."""
-        return await self._perform(notices, _still_due)
+        return await self._perform(notices, _still_due, HANGS)
 
-    async def _perform(
-        self, wanted: Sequence[Sequence[int]], still: Callable[[Orchestration, list[tuple[int, int]]], list[Effect]]
-    ) -> int:
+    async def _perform(self, wanted: Sequence[Sequence[int]], still: Still, patience: float) -> int:
         by_run: dict[int, list[tuple[int, int]]] = {}
         for run, number, attempt in wanted:
             by_run.setdefault(run, []).append((number, attempt))
         done, waiting = 0, self.performer.postponed
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             loaded = await _patiently(lambda: self.engine.store.load(list(by_run)))
             for run, recorded in loaded.items():
                 state = fold((one.at, one.events) for one in recorded)
