@@ -11,6 +11,10 @@ import time
 from pathlib import Path
 from typing import Self
 
+from services.reaper import forget, record
+
+from servers import run_folder
+
 PATIENCE = 60.0  # seconds to start
 
 
@@ -37,6 +41,7 @@ class CeleryProcess:
                 stderr=log,
                 start_new_session=True,
             )
+        record(run_folder(), self._popen.pid)  # it ends with the run, whatever happens to this process
         return self
 
     def wait(self) -> Self:
@@ -67,15 +72,19 @@ class CeleryProcess:
         if self._popen is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
-            self._popen.wait()
-            self._popen = None
+            self._gone()
 
     def terminate(self, patience: float = 40.0) -> int:
         """As an operator would."""
         assert self._popen is not None
         self._popen.terminate()
-        code = self._popen.wait(patience)
-        self._popen = None
+        self._popen.wait(patience)
+        return self._gone()
+
+    def _gone(self) -> int:
+        assert self._popen is not None
+        forget(run_folder(), self._popen.pid)
+        code, self._popen = self._popen.wait(), None
         return code
 
 
