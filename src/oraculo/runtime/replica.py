@@ -121,7 +121,7 @@ class Replica:
 
     async def _sweep(self) -> None:
         while True:
-            await asyncio.sleep(SWEEP)
+            await asyncio.sleep(5 * SWEEP if self._passive else SWEEP)
             try:
                 self._opened(await self._store.open_runs())
                 if self._cache is None or await self._cache.turn("sweep", self.name, 3 * SWEEP):
@@ -147,16 +147,17 @@ class Replica:
     async def _listen(self) -> None:
         """Tell those who wait here of what was written elsewhere."""
         while True:
+            await asyncio.sleep(BREATH)
+            watched = self._feed.watched()
+            if not watched:
+                self._seen.clear()
+                continue
             try:
+                await self._look(watched)
                 await self._store.changed(LISTEN)
-                if watched := self._feed.watched():
-                    await self._look(watched)
-                else:
-                    self._seen.clear()
             except StoreError as error:
                 log.debug("cannot listen now", error=str(error))
                 await asyncio.sleep(LISTEN)
-            await asyncio.sleep(BREATH)
 
     async def _look(self, watched: Sequence[int]) -> None:
         found = await self._store.progress(watched)
