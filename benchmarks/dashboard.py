@@ -274,6 +274,7 @@ async def measure(runs: int, repeats: int) -> list[tuple[str, float, float | Non
                 )
                 bench = Bench(browser, url, repeats)
                 await bench.usable("/problems")  # the first page of a browser pays for starting it
+                tell("a page with nothing in it, to compare with", await bench.usable("/problems/busy"), None)
                 tell("overview, 24 h", await bench.usable("/?window=24h"), 1000)
                 tell("overview, 7 days", await bench.usable("/?window=7d"), 1000)
                 tell("list", await bench.usable("/runs"), 1000)

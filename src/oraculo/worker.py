@@ -244,7 +244,7 @@ class Worker:
                 duration_ms=round((clock() - began) * 1000, 3),
                 **_trace(order),
             )
-        return worker_answers.answer(handler, order, payload)
+        return worker_answers.answer(handler, order, payload, self.name)
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
         arguments = worker_answers.arguments(handler, order)

@@ -80,17 +80,17 @@ def error_of(payload: dict[str, Any]) -> str | None:
     return str(payload["erros"][0].get("codigo", "erro"))
 
 
-def answer(handler: Handler, order: Mensagem, payload: dict[str, Any]) -> bytes:
-    """The bytes of the answer; acceptable, whatever `payload` holds."""
+def answer(handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "") -> bytes:
+    """The bytes of the answer; acceptable, whatever `payload` holds. `worker` says who gave it."""
     try:
-        body = _written(handler, order, payload)
+        body = _written(handler, order, payload, worker)
         _check(handler, payload, body)
         return body
     except WireError as error:
         why = error.detail
     except (TypeError, ValueError) as error:
         why = f"o resultado não é JSON: {error}"
-    return _written(handler, order, failure(handler, "resultado_invalido", why, True))
+    return _written(handler, order, failure(handler, "resultado_invalido", why, True), worker)
 
 
 def refused(handler: Handler, raw: bytes, why: str) -> bytes:
@@ -106,7 +106,7 @@ def refused(handler: Handler, raw: bytes, why: str) -> bytes:
     return _written(handler, known, failure(handler, "ordem_invalida", why, True))
 
 
-def _written(handler: Handler, order: Mensagem, payload: dict[str, Any]) -> bytes:
+def _written(handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "") -> bytes:
     envelope: dict[str, Any] = {
         "correlation_id": order.correlation_id,
         "tipo_evento": handler.kind.answer,
@@ -115,6 +115,8 @@ def _written(handler: Handler, order: Mensagem, payload: dict[str, Any]) -> byte
         "ticket_id": order.ticket_id,
         "tentativa": order.tentativa,
     }
+    if worker:
+        envelope["worker"] = worker
     if order.traceparent is not None:
         envelope["traceparent"] = order.traceparent
     if order.token is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+import orjson
 import pytest
 
 from core.given import RUN, Story, at, plan
@@ -13,7 +14,9 @@ from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import UnknownIdError
 from oraculo.ports.broker import Outgoing
 from oraculo.runtime.gateway import FORGET_WORKER, Gateway
-from oraculo.wire import payloads
+from oraculo.runtime.intake import result_work
+from oraculo.runtime.work import Work
+from oraculo.wire import names, payloads
 from runtime.doubles import FailingBroker, ManualClock
 
 QUEUE = "escavador_fonte0"
@@ -269,3 +272,37 @@ async def test_who_is_seen_and_what_they_hold(broker: FailingBroker, clock: Manu
     clock.forward(FORGET_WORKER.total_seconds() + 1)
     await desk.gateway.sweep()
     assert desk.gateway.workers == {} and desk.gateway.load() == {}
+
+
+class TestOverTheBroker:
+    def answer(self, payload: dict[str, object], **more: object) -> Work:
+        message = {
+            "correlation_id": "x",
+            "tipo_evento": "resultado_coleta",
+            "payload": payload,
+            "timestamp": "2025-10-14T12:00:00Z",
+            **more,
+        }
+        return result_work(orjson.dumps(message), names.RESULTS)
+
+    def test_who_answers_is_known(self, clock: ManualClock) -> None:
+        gateway = Gateway(FailingBroker(), clock, _nothing)
+        for _ in range(3):
+            gateway.heard(self.answer({"fonte": "blog", "dados": 1}, worker="maria"))
+        gateway.heard(self.answer({"fonte": "rss", "dados": 1}, worker="maria"))
+        gateway.heard(self.answer({"fonte": "blog", "dados": 1}))
+        gateway.heard(self.answer({"dados": 1}))
+        gateway.heard(result_work(b"?", names.RESULTS))
+        seen = {one.name: (sorted(one.queues), one.answered, one.over) for one in gateway.workers.values()}
+        assert seen == {
+            "maria": (["escavador_blog", "escavador_rss"], 4, "broker"),
+            "(escavador_blog)": (["escavador_blog"], 1, "broker"),
+        }
+
+    @pytest.mark.parametrize("name", [7, "", "a" * 129, "a\nb", None, ["x"]])
+    def test_a_name_that_is_none(self, name: object) -> None:
+        assert self.answer({"fonte": "blog", "dados": 1}, worker=name).worker == ""
+
+
+async def _nothing(_run: int) -> None:
+    return None

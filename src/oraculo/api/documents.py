@@ -256,10 +256,10 @@ class Results(BaseModel):
 
 class WorkerInfo(BaseModel):
     nome: str
-    transporte: Literal["http", "processo"]
+    transporte: Literal["http", "broker", "processo"]
     filas: list[str]
     visto_em: datetime
-    em_andamento: int
+    em_andamento: int | None
     entregues: int | None
     respondidas: int | None
 

@@ -214,8 +214,10 @@ async def release(request: Request, oraculo: Running, lease_id: LeaseId) -> Resp
 @router.get(
     "/workers",
     summary="Who is working",
-    description="Workers over HTTP that were seen lately and workers of this process: their queues, when they were "
-    "last seen, how many messages they hold; and how full the queues are, where the broker can say.",
+    description="Workers over HTTP and over the broker that were seen lately, and workers of this process: their "
+    "queues, when they were last seen, how many messages they hold; and how full the queues are, where the broker can "
+    "say. Those over the broker are known by the answers that this process took; one that gives no `worker` in its envelope "
+    "is named by its queue.",
     response_class=Response,
     responses={200: answer(documents.Workers, "Workers and queues")},
 )
@@ -226,14 +228,14 @@ async def workers(oraculo: Running) -> Response:
 def who_works(oraculo: Oraculo) -> dict[str, Any]:
     gateway = oraculo.engine.gateway
     held = gateway.load()
-    over_http = [
+    outside = [
         {
             "nome": seen.name,
-            "transporte": "http",
+            "transporte": seen.over,
             "filas": sorted(seen.queues),
             "visto_em": seen.last_seen,
-            "em_andamento": held.get(seen.name, 0),
-            "entregues": seen.leased,
+            "em_andamento": held.get(seen.name, 0) if seen.over == "http" else None,
+            "entregues": seen.leased if seen.over == "http" else None,
             "respondidas": seen.answered,
         }
         for seen in gateway.workers.values()
@@ -250,7 +252,7 @@ def who_works(oraculo: Oraculo) -> dict[str, Any]:
         }
         for worker in oraculo.workers
     ]
-    return {"workers": [*inside, *over_http], "filas": _queues(oraculo)}
+    return {"workers": [*inside, *outside], "filas": _queues(oraculo)}
 
 
 def _seconds(age: float | None) -> float | None:

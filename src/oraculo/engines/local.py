@@ -131,7 +131,8 @@ class LocalEngine:
         """Take messages from one more queue. Before `start`. Those that open orchestrations wait there when too many
         are open."""
         full = self._is_full if queue == names.REQUESTS else lambda: False
-        self.intakes.append(Intake(self.broker, queue, translate, self._submit_of(queue), full))
+        heard = self.gateway.heard if queue == names.RESULTS and not self.broker.volatile else None
+        self.intakes.append(Intake(self.broker, queue, translate, self._submit_of(queue), full, heard))
 
     def _submit_of(self, _queue: str) -> Submit:
         """Who takes what comes from this queue."""

@@ -15,13 +15,15 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from oraculo.core.commands import RecordResult
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Phase
 from oraculo.errors import BrokerError, UnknownIdError, WireError
 from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
 from oraculo.ports.clock import Clock
-from oraculo.wire import mensagem
+from oraculo.runtime.work import Work
+from oraculo.wire import mensagem, names
 
 log = structlog.get_logger("oraculo.gateway")
 
@@ -29,6 +31,7 @@ LEASE = timedelta(seconds=30)
 LEASE_MOST = timedelta(hours=1)
 SWEEP = 0.5
 FORGET_WORKER = timedelta(minutes=10)
+MOST_WORKERS, MOST_QUEUES = 10_000, 200
 
 
 @dataclass(slots=True)
@@ -43,9 +46,12 @@ class Lease:
 
 @dataclass(slots=True)
 class WorkerSeen:
+    """`over` says how it gets its work. Of those that take it from a broker only the answers are known."""
+
     name: str
     queues: set[str]
     last_seen: datetime
+    over: str = "http"
     leased: int = 0
     answered: int = 0
 
@@ -72,6 +78,24 @@ class Gateway:
         seen.queues.add(queue)
         seen.last_seen = now
         return seen
+
+    def heard(self, work: Work) -> None:
+        """An answer came over the broker: somebody works there. One who gives no name is known by the queue."""
+        answer = work.command
+        if not isinstance(answer, RecordResult) or answer.kind is None or answer.name is None:
+            return
+        queue = names.queue_of(answer.kind, answer.name)
+        name = work.worker or f"({queue})"
+        seen = self.workers.get(name)
+        now = self._clock.now()
+        if seen is None:
+            if len(self.workers) >= MOST_WORKERS or not names.is_queue_name(queue):
+                return
+            seen = self.workers[name] = WorkerSeen(name, set(), now, "broker")
+        if len(seen.queues) < MOST_QUEUES:
+            seen.queues.add(queue)
+        seen.answered += 1
+        seen.last_seen = now
 
     async def lease(self, queue: str, limit: int, wait: float, worker: str, length: timedelta = LEASE) -> list[Lease]:
         """Up to `limit` messages, as soon as there are any; an empty list after `wait` seconds."""

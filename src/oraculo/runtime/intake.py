@@ -26,6 +26,7 @@ BATCH = 512
 WAIT = 5.0
 RETRY_DELAY = 1.0
 FULL_PAUSE = 0.2
+MOST_NAME = 128
 
 Submit = Callable[[list[Work]], Awaitable[list[Outcome]]]
 
@@ -43,7 +44,11 @@ def result_work(raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS,
         command = payloads.answer(message, raw, headers)
     except WireError as error:
         return quarantined(raw, queue, error, correlation_id)
-    return Work(command, correlation_id, queue=queue, body=raw)
+    return Work(command, correlation_id, queue=queue, body=raw, worker=_name(message.extra.get("worker")))
+
+
+def _name(said: object) -> str:
+    return said if isinstance(said, str) and len(said) <= MOST_NAME and said.isprintable() else ""
 
 
 def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlation_id: str = "") -> Work:
@@ -54,7 +59,8 @@ def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlatio
 
 class Intake:
     """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable. While
-    `full` says so, messages are left where they are: the queue is the best place for them to wait."""
+    `full` says so, messages are left where they are: the queue is the best place for them to wait. `heard` is told of
+    each one."""
 
     slow = False
 
@@ -65,12 +71,14 @@ class Intake:
         translate: Translate,
         submit: Submit,
         full: Callable[[], bool] = lambda: False,
+        heard: Callable[[Work], None] | None = None,
     ) -> None:
         self._broker = broker
         self.queue = queue
         self._translate = translate
         self._submit = submit
         self._full = full
+        self._heard = heard
         self._taken: dict[str, int] = {}
         self.returned = 0  # messages that were given back, because nothing could be done with them yet
         self.fetches = 0
@@ -112,6 +120,8 @@ class Intake:
             work.broker = delivery.broker
             works.append(work)
             self._taken[delivery.broker] = self._taken.get(delivery.broker, 0) + 1
+            if self._heard is not None:
+                self._heard(work)
         try:
             outcomes = await self._submit(works)
         except asyncio.CancelledError:

@@ -80,6 +80,7 @@ class Work:
     dead: DeadLetter | None = None
     queue: str = ""
     broker: str = ""  # which one, where there are several
+    worker: str = ""  # who answered, if he said so
     body: bytes = b""
     group: Group | None = None
     index: int = 0

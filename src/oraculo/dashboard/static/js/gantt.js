@@ -68,6 +68,7 @@ export class Gantt {
     const rough = this.end / 5; // round steps of time, five or so
     const unit = 10 ** Math.floor(Math.log10(rough));
     this.step = [1, 2, 5, 10].map((n) => n * unit).find((step) => step >= rough);
+    this.box.style.setProperty("--step", `${(100 * this.step) / this.end}%`);
     this.list.show(this.rows.length);
     this.#scale();
   }
@@ -90,8 +91,6 @@ export class Gantt {
     const name = `${store.queues[position]} #${position + 1}`;
     const lane = svg("svg", { class: "lane", viewBox: `0 0 ${WIDE} 28`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const x = (at) => (WIDE * at) / this.end;
-    for (let at = this.step; at < this.end; at += this.step)
-      lane.append(svg("line", { class: "grid", x1: x(at), x2: x(at), y1: 0, y2: 28, "vector-effect": "non-scaling-stroke" }));
     let error = "";
     for (const one of attempts) {
       const until = one.ended ?? this.now;
