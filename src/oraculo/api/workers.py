@@ -216,8 +216,8 @@ async def release(request: Request, oraculo: Running, lease_id: LeaseId) -> Resp
     summary="Who is working",
     description="Workers over HTTP and over the broker that were seen lately, and workers of this process: their "
     "queues, when they were last seen, how many messages they hold; and how full the queues are, where the broker can "
-    "say. Those over the broker are known by the answers that this process took; one that gives no `worker` in its envelope "
-    "is named by its queue.",
+    "say. Those over the broker are known by the answers that this process took; one that gives no `worker` in its "
+    "envelope is named by its queue.",
     response_class=Response,
     responses={200: answer(documents.Workers, "Workers and queues")},
 )
