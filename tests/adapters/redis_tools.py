@@ -38,6 +38,14 @@ def blocked(client: redis.Redis) -> list[dict[str, str]]:
     return [one for one in client.client_list() if "b" in one["flags"]]
 
 
+def reading(client: redis.Redis, queue: str) -> bool:
+    """Somebody has asked for messages of this queue. Other tests wait on the same server."""
+    try:
+        return bool(client.xinfo_consumers(queue, "oraculo"))
+    except redis.ResponseError:  # not even the stream is there
+        return False
+
+
 async def eventually(condition: Callable[[], Any] | Callable[[], Awaitable[Any]], within: float = SOON) -> Any:
     """Its result, as soon as that is true."""
     async with asyncio.timeout(within):

@@ -13,7 +13,7 @@ import pytest
 import trustme
 from services.redis import Redis
 
-from adapters.redis_tools import SOON, ack, blocked, eventually, messages, opened, plain, published, take
+from adapters.redis_tools import SOON, ack, blocked, eventually, messages, opened, plain, published, reading, take
 from oraculo.adapters.brokers.redis_streams import RedisBroker, trim, upkeep
 from oraculo.errors import BrokerUnavailableError, SettingsError
 from oraculo.ports.broker import Outgoing, Settle, Settlement
@@ -214,7 +214,7 @@ class TestSharing:
     async def test_one_who_waits_is_released_when_the_broker_is_closed(self, url: str, queue: str) -> None:
         broker = RedisBroker(url)
         waiting = asyncio.create_task(broker.fetch(queue, limit=1, wait=60))
-        await eventually(lambda: blocked(plain(url)))
+        await eventually(lambda: reading(plain(url), queue))
         await broker.close()
         async with asyncio.timeout(SOON):
             assert await waiting == []
