@@ -39,9 +39,9 @@ def blocked(client: redis.Redis) -> list[dict[str, str]]:
 
 
 def reading(client: redis.Redis, queue: str) -> bool:
-    """Somebody has asked for messages of this queue. Other tests wait on the same server."""
+    """Somebody waits, and has made the group of this queue. Other tests wait on the same server."""
     try:
-        return bool(client.xinfo_consumers(queue, "oraculo"))
+        return bool(client.xinfo_groups(queue) and blocked(client))
     except redis.ResponseError:  # not even the stream is there
         return False
 
