@@ -229,6 +229,7 @@ async def test_language_theme_and_keys(site: Site) -> None:
     assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(14, 17, 24)"
     await page.get_by_label("Tema claro").click()
     await expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    await page.wait_for_selector("html[data-ready]")  # to switch is to load the page anew
     await page.keyboard.press("j")
     await page.keyboard.press("j")
     await expect(page.locator("tr.here")).to_contain_text("uma")

@@ -154,6 +154,7 @@ def _played(server: Server, prometheus: Prometheus, kafka: Any) -> Scene:
     load.good(4, "depois")
     eventually(lambda: _metric(server, "orchestration_broker_up", broker="kafka") == 0, 60)
     load.submit("aberta", coletas=[{"fonte": "ninguem"}])
+    eventually(lambda: _measured(server, "escavador_um"), 60)
 
     def scraped() -> Truth | None:
         """Nothing happens any more, and Prometheus knows all of it."""
@@ -168,6 +169,13 @@ def _played(server: Server, prometheus: Prometheus, kafka: Any) -> Scene:
     truth = eventually(scraped)
     time.sleep(1.1)  # two more scrapes, so that alerts have looked at it
     return Scene(server, prometheus, truth, (produced, sent))
+
+
+def _measured(server: Server, queue: str) -> bool:
+    """The prober has looked at the queues since it is known."""
+    answer = server.call("GET", "/metrics")
+    names = ("orchestration_queue_depth", "orchestration_queue_oldest_seconds")
+    return answer is not None and all(f'{name}{{fila="{queue}"}}' in answer.text for name in names)
 
 
 def _metric(server: Server, name: str, **labels: str) -> float:

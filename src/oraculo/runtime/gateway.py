@@ -229,6 +229,11 @@ class Gateway:
             del self.workers[name]
         return len(expired)
 
+    @property
+    def over_http(self) -> int:
+        """How many workers over HTTP were seen lately."""
+        return sum(1 for seen in self.workers.values() if seen.over == "http")
+
     def load(self) -> dict[str, int]:
         """Worker → messages it holds."""
         held: dict[str, int] = {}

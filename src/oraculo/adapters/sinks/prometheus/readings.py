@@ -44,9 +44,7 @@ class Readings:
         age = 0.0 if oldest is None else max(0.0, (engine.clock.now() - oldest).total_seconds())
         yield _gauge("orchestration_outbox_oldest_seconds", "How long the oldest message is owed", performer and age)
         yield _gauge("orchestration_leases", "Messages leased to HTTP workers", engine and len(engine.gateway))
-        yield _gauge(
-            "orchestration_http_workers", "Workers over HTTP seen lately", engine and len(engine.gateway.workers)
-        )
+        yield _gauge("orchestration_http_workers", "Workers over HTTP seen lately", engine and engine.gateway.over_http)
         works = engine and int(engine.store_failing_since is None)
         yield _gauge("orchestration_store_up", "1: the last transaction went through", works)
         least = self.remaining()
