@@ -41,6 +41,7 @@ class Ticket:
     status: Status = Status.PENDENTE
     phase: Phase = Phase.WAITING
     attempt: int = 0
+    confirmed: int = 0  # bit n is set when a broker confirmed the message of attempt n
     answered: int = 0  # bit n is set when attempt n was answered
     digest: int = 0  # of the last answer
     dados: bytes = b"null"
@@ -201,8 +202,9 @@ def evolve(state: Orchestration, event: Event, at: datetime) -> None:
             _answered(ticket, attempt, digest)
             _close(state, position, Status.CONCLUIDA, at)
         case DispatchConfirmed(confirmed):
-            for position, _attempt in confirmed:
+            for position, attempt in confirmed:
                 ticket = state.tickets[position]
+                ticket.confirmed |= 1 << attempt
                 ticket.status, ticket.phase, ticket.started_at = Status.EM_EXECUCAO, Phase.RUNNING, at
                 ticket.due_at = due = at + state.plan.tasks[position].timeout
                 state.owed.discard(position)

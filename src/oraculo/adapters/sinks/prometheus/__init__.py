@@ -152,7 +152,7 @@ class Metrics:
 
     def _concluded(self, step: Step, event: ev.TicketConcluded, tally: Counts) -> None:
         self._ended(step, event.ticket, "concluida", tally)
-        self._overtaken(step.state, event.ticket, tally)
+        self._overtaken(step.state, event.ticket, event.attempt, tally)
 
     def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
         state = step.state
@@ -175,11 +175,9 @@ class Metrics:
         number = str(event.attempt) if event.attempt < f.MOST_RETRIES else f"{f.MOST_RETRIES}+"
         tally[self.families.retries, kind, number] += 1
         tally[self.families.attempt_failures, kind, event.cause.value] += 1
-        if state.tickets[position].attempt != event.attempt:
-            return  # the next attempt has begun meanwhile
-        self._overtaken(state, position, tally)
-        if event.cause is Cause.TIMEOUT:
-            self._ticket_late(step, position)
+        self._overtaken(state, position, event.attempt, tally)
+        if event.cause is Cause.TIMEOUT and state.tickets[position].attempt == event.attempt:
+            self._ticket_late(step, position)  # unless the next attempt has begun meanwhile
 
     def _ticket_failed(self, step: Step, event: ev.TicketFailed, tally: Counts) -> None:
         position = event.ticket
@@ -188,7 +186,7 @@ class Metrics:
         if event.erros and event.erros[0].get("codigo") == REFUSED:
             tally[self.families.published, "refused"] += 1
         else:
-            self._overtaken(step.state, position, tally)
+            self._overtaken(step.state, position, event.attempt, tally)
         cause = Cause.TIMEOUT if event.status is Status.TIMEOUT else Cause.ERRO
         tally[self.families.attempt_failures, kind, cause.value] += 1
         if cause is Cause.TIMEOUT:
@@ -201,9 +199,9 @@ class Metrics:
             if event.status is Status.TIMEOUT:
                 tally[self.families.violations, f.NO_BAND, step.state.plan.tasks[position].kind.value] += 1
 
-    def _overtaken(self, state: Orchestration, position: int, tally: Counts) -> None:
+    def _overtaken(self, state: Orchestration, position: int, attempt: int, tally: Counts) -> None:
         """An answer that came before the broker's confirmation was recorded is as good as the confirmation."""
-        if state.tickets[position].started_at is None:
+        if not state.tickets[position].confirmed >> attempt & 1:
             tally[self._published] += 1
 
     def _ticket_late(self, step: Step, position: int) -> None:
