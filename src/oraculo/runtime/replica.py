@@ -60,6 +60,7 @@ class Replica:
         self._cache = cache
         self._doubt = asyncio.Event()  # somebody was told that we are no member any more
         self._seen: dict[int, int] = {}  # watched runs → their version when we looked last
+        self._owing: list[int] = []  # taken over, and not sent yet
         self.member: Member | None = None
         self.fenced = 0
         self.rescues = 0
@@ -138,8 +139,10 @@ class Replica:
         for member in dead:
             self.rescues += 1
             log.warning("took over from a dead replica", replica=member.name, slot=member.slot, owing=len(owing))
-        if owing:
-            await self._rescued(owing)
+        self._owing += owing  # they are ours from now on, whatever happens before they are sent
+        if self._owing:
+            await self._rescued(self._owing)
+            self._owing = []
         overdue = await self._store.overdue(GRACE, OVERDUE)
         if overdue:
             self._wake(overdue)
