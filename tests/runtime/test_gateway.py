@@ -291,6 +291,7 @@ class TestOverTheBroker:
             gateway.heard(self.answer({"fonte": "blog", "dados": 1}, worker="maria"))
         gateway.heard(self.answer({"fonte": "rss", "dados": 1}, worker="maria"))
         gateway.heard(self.answer({"fonte": "blog", "dados": 1}))
+        gateway.heard(self.answer({"fonte": "b" * 100_000, "dados": 1}, worker="maria"))
         gateway.heard(self.answer({"dados": 1}))
         gateway.heard(result_work(b"?", names.RESULTS))
         seen = {one.name: (sorted(one.queues), one.answered, one.over) for one in gateway.workers.values()}

@@ -85,11 +85,13 @@ class Gateway:
         if not isinstance(answer, RecordResult) or answer.kind is None or answer.name is None:
             return
         queue = names.queue_of(answer.kind, answer.name)
+        if not names.is_queue_name(queue):  # whoever answers may call his source anything
+            return
         name = work.worker or f"({queue})"
         seen = self.workers.get(name)
         now = self._clock.now()
         if seen is None:
-            if len(self.workers) >= MOST_WORKERS or not names.is_queue_name(queue):
+            if len(self.workers) >= MOST_WORKERS:
                 return
             seen = self.workers[name] = WorkerSeen(name, set(), now, "broker")
         if len(seen.queues) < MOST_QUEUES:
