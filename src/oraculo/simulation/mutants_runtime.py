@@ -11,7 +11,7 @@ from typing import Any
 
 from oraculo.adapters import clock
 from oraculo.adapters.clock import MonotonicClock
-from oraculo.adapters.stores import sqlite_write
+from oraculo.adapters.stores import catalogue, sqlite_write
 from oraculo.core import effects
 from oraculo.core.commands import Start
 from oraculo.engines import local
@@ -254,14 +254,14 @@ def lease_of_a_finished_ticket_is_lost() -> AbstractContextManager[None]:
 
 
 def catalogue_says_nothing_is_owed() -> AbstractContextManager[None]:
-    row = sqlite_write._run_row
+    row = catalogue.row_of
 
     def forgetful(state: Any, expected: int) -> list[object]:
-        values = row(state, expected)
+        values = row(state)
         values[5] = 0
         return values
 
-    return patched((sqlite_write, "_run_row", forgetful))
+    return patched((catalogue, "row_of", forgetful))
 
 
 MUTANTS = [

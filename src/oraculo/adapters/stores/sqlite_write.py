@@ -6,17 +6,16 @@ writer thread and touches nothing but the picture.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 import apsw
 import orjson
 
+from oraculo.adapters.stores import catalogue
 from oraculo.adapters.stores.instants import to_micros
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
-from oraculo.core.vocabulary import Status
 from oraculo.errors import StoreUnavailableError
 from oraculo.ports.store import Batch, SystemEvent
 from oraculo.wire import records
@@ -48,8 +47,6 @@ ON CONFLICT (queue, verdict) DO UPDATE SET count = count + excluded.count"""
 _DEAD = """
 INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at) VALUES (?, ?, ?, ?, ?, ?, ?)"""
 
-_FAILED = (Status.ERRO, Status.TIMEOUT)
-
 Statement = tuple[str, str, int | None]  # SQL, rows as JSON, how many rows it must change
 
 
@@ -77,7 +74,7 @@ def statements(batch: Batch) -> Statements:
             if isinstance(step.events[0], OrchestrationStarted):
                 born.add(state.run)
     for run, (state, expected) in latest.items():
-        row = _run_row(state, expected)
+        row = [*catalogue.row_of(state), expected]
         if run in born:
             plan = state.plan
             row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at), len(plan.tasks)]
@@ -87,7 +84,7 @@ def statements(batch: Batch) -> Statements:
         else:
             changed.append(row)
         if row[7]:
-            failures.extend([queue, run, count] for queue, count in _failures(state).items())
+            failures.extend([queue, run, count] for queue, count in catalogue.failures(state).items())
     at = to_micros(batch.at)
     tables: list[tuple[str, list[list[object]], bool]] = [
         (_NEW_RUNS, new, True),
@@ -110,28 +107,6 @@ def statements(batch: Batch) -> Statements:
         for d in batch.dead
     ]
     return Statements(rows, dead)
-
-
-def _run_row(state: Orchestration, expected: int) -> list[object]:
-    wake_at = state.wake_at()
-    failed = 0 if state.closed_at is None else sum(1 for ticket in state.tickets if ticket.status in _FAILED)
-    return [
-        state.run,
-        state.status,
-        state.version,
-        None if state.closed_at is None else to_micros(state.closed_at),
-        None if wake_at is None else to_micros(wake_at),
-        state.owes,
-        state.open,
-        failed,
-        expected,
-    ]
-
-
-def _failures(state: Orchestration) -> Counter[str]:
-    """Queue → tickets that failed."""
-    pairs = zip(state.plan.tasks, state.tickets, strict=True)
-    return Counter(task.queue for task, ticket in pairs if ticket.status in _FAILED)
 
 
 def apply(connection: apsw.Connection, what: Statements) -> None:

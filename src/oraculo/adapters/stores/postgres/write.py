@@ -7,13 +7,13 @@ given out, and whoever follows the tail misses nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 import orjson
 
+from oraculo.adapters.stores import catalogue
 from oraculo.adapters.stores.instants import to_micros
 from oraculo.adapters.stores.postgres.arrays import Array, Blobs, Numbers, Texts
 from oraculo.adapters.stores.postgres.connections import Connection
@@ -21,7 +21,6 @@ from oraculo.adapters.stores.postgres.locks import TAIL
 from oraculo.adapters.stores.postgres.pipeline import Statement
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
-from oraculo.core.vocabulary import Status
 from oraculo.ports.store import Asked, Batch, DeadLetter, SystemEvent
 from oraculo.wire import records
 
@@ -62,7 +61,6 @@ ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.cou
 _NEWS = "SELECT pg_notify('oraculo', '')"
 
 _KINDS: dict[str, Callable[[Sequence[Any]], Array]] = {"n": Numbers, "t": Texts, "b": Blobs}
-_FAILED = (Status.ERRO, Status.TIMEOUT)
 
 
 class Written:
@@ -89,7 +87,7 @@ class Written:
                 if isinstance(step.events[0], OrchestrationStarted):
                     born.add(state.run)
         for run, (state, expected) in sorted(latest.items(), key=_number):
-            row = _run_row(state)
+            row = catalogue.row_of(state)
             if run in born:
                 plan = state.plan
                 name, at = state.correlation_id, to_micros(state.started_at)
@@ -100,7 +98,7 @@ class Written:
             else:
                 self.changed.append([*row, expected])
             if row[7]:
-                self.failures.extend((queue, run, count) for queue, count in sorted(_failures(state).items()))
+                self.failures.extend((queue, run, count) for queue, count in sorted(catalogue.failures(state).items()))
 
     def asked(self) -> Asked:
         """What has to be locked for it."""
@@ -134,12 +132,6 @@ class Written:
         return found
 
 
-def _failures(state: Orchestration) -> Counter[str]:
-    """Queue → tickets that failed."""
-    pairs = zip(state.plan.tasks, state.tickets, strict=True)
-    return Counter(task.queue for task, ticket in pairs if ticket.status in _FAILED)
-
-
 def _number(item: tuple[int, object]) -> int:
     return item[0]
 
@@ -147,21 +139,6 @@ def _number(item: tuple[int, object]) -> int:
 def _columns(rows: Sequence[Sequence[Any]], kinds: str) -> list[Array]:
     """One array for each letter: numbers, texts or blobs."""
     return [_KINDS[kind](column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
-
-
-def _run_row(state: Orchestration) -> list[Any]:
-    wake_at = state.wake_at()
-    failed = 0 if state.closed_at is None else sum(1 for ticket in state.tickets if ticket.status in _FAILED)
-    return [
-        state.run,
-        state.status,
-        state.version,
-        None if state.closed_at is None else to_micros(state.closed_at),
-        None if wake_at is None else to_micros(wake_at),
-        state.owes,
-        state.open,
-        failed,
-    ]
 
 
 def _dead(one: DeadLetter) -> tuple[Any, ...]:
