@@ -256,7 +256,7 @@ def lease_of_a_finished_ticket_is_lost() -> AbstractContextManager[None]:
 def catalogue_says_nothing_is_owed() -> AbstractContextManager[None]:
     row = catalogue.row_of
 
-    def forgetful(state: Any, expected: int) -> list[object]:
+    def forgetful(state: Any) -> list[Any]:
         values = row(state)
         values[5] = 0
         return values
