@@ -27,7 +27,7 @@ import psycopg
 from services.postgres import Postgres
 
 from oraculo.adapters.clock import MonotonicClock
-from oraculo.adapters.stores.postgres import members, read
+from oraculo.adapters.stores.postgres import find, members, read
 from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.bench.work import REQUEST
 from oraculo.core.commands import Command, ConfirmDispatch, RecordResult, Start
@@ -172,13 +172,13 @@ async def plans(store: PostgresStore) -> dict[str, str]:
         plan[:] = [row[0] for row in rows]
         return await ask(connection, sql, values)
 
-    read.fetch = members.fetch = explained  # type: ignore[attr-defined]
+    read.fetch = find.fetch = members.fetch = explained  # type: ignore[attr-defined]
     try:
         for name, question in questions.items():
             await question()
             found[name] = "\n".join(plan)
     finally:
-        read.fetch = members.fetch = ask  # type: ignore[attr-defined]
+        read.fetch = find.fetch = members.fetch = ask  # type: ignore[attr-defined]
     return found
 
 
