@@ -24,7 +24,7 @@ if ! "${install[@]}" -r requirements-peers.txt; then
   done < requirements-peers.txt
 fi
 
-(cd .. && benchmarks/.venv/bin/python -m services.install --require) || missing+=("servers: see above")
+(cd .. && .venv/bin/python -m services.install --require) || missing+=("servers: see above")
 
 if [ "${#missing[@]}" -gt 0 ]; then
   echo "could not be had:"

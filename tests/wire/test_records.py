@@ -15,10 +15,11 @@ from core.chance import HAPPENINGS, PLANS, fitted
 from core.given import RUN, Story, at, coleta, execucao, plan
 from oraculo.core import events as ev
 from oraculo.core.commands import Command
+from oraculo.core.flow import Flow, Spec
 from oraculo.core.plan import Backoff, Gate, Notify, Plan, Task
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import step
-from oraculo.core.vocabulary import Cause, FanIn, Kind, Status
+from oraculo.core.vocabulary import Cause, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
 from oraculo.wire import records, strict_json
 from wire.strategies import JSON, NAMES, OBJECTS, TEXT, bounded
 
@@ -53,6 +54,23 @@ PLAN = st.builds(
     notify=st.builds(Notify, st.none() | TEXT, st.none() | NAMES),
     tipo=st.none() | NAMES,
     rules=st.just(1),
+    flow=st.none() | st.builds(
+        Flow,
+        plan_id=TEXT, intent_id=TEXT, decision_id=TEXT, risk_band=st.sampled_from(RiskBand),
+        priority=st.sampled_from(Priority), security_level=st.sampled_from(SecurityLevel),
+        specs=st.lists(
+            st.builds(
+                Spec,
+                task_id=TEXT, task_type=st.sampled_from(TaskType), description=TEXT, estimated_ms=st.integers(0, 2**40),
+                dependencies=st.lists(POSITIONS, max_size=3).map(tuple),
+                capabilities=st.lists(TEXT, max_size=2).map(tuple), metadata=OBJECTS.map(strict_json.compact),
+                compensates=st.none() | POSITIONS,
+            ),
+            max_size=2,
+        ).map(tuple),
+        correlation_id=TEXT, trace_id=st.none() | TEXT, span_id=st.none() | TEXT, approval=st.booleans(),
+        compensate=st.booleans(), document=OBJECTS.map(strict_json.compact),
+    ),
 )  # fmt: skip
 
 EVENTS: dict[type, st.SearchStrategy[Any]] = {
@@ -79,6 +97,10 @@ EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.FanInClosed: st.builds(ev.FanInClosed, POSITIONS, st.booleans()),
     ev.Woken: st.builds(ev.Woken),
     ev.CancelRequested: st.builds(ev.CancelRequested, TEXT),
+    ev.ApprovalAsked: st.builds(ev.ApprovalAsked),
+    ev.ApprovalGiven: st.builds(ev.ApprovalGiven, TEXT, TEXT),
+    ev.ApprovalRefused: st.builds(ev.ApprovalRefused, TEXT, TEXT),
+    ev.CompensationStarted: st.builds(ev.CompensationStarted, st.lists(POSITIONS, max_size=5), TEXT),
     ev.OrchestrationClosed: st.builds(ev.OrchestrationClosed, st.sampled_from([s for s in Status if s.final])),
     ev.NoticeSent: st.builds(ev.NoticeSent, POSITIONS, ATTEMPTS),
     ev.NoticeDelivered: st.builds(ev.NoticeDelivered, POSITIONS, ATTEMPTS, TEXT),
@@ -169,6 +191,7 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
             "notify": {"webhook": None, "queue": "avisos"},
             "tipo": None,
             "rules": 1,
+            "flow": None,
         },
     }  # fmt: skip
 

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from oraculo.core import compensation
 from oraculo.core.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ApprovalRefused,
     AttemptFailed,
     CancelRequested,
+    CompensationStarted,
     DispatchConfirmed,
     Event,
     FanInClosed,
@@ -29,7 +34,9 @@ from oraculo.core.plan import Gate
 from oraculo.core.state import GateCount, Orchestration
 from oraculo.core.vocabulary import FanIn, Phase, Status
 
-_QUIET = frozenset((DispatchConfirmed, TicketsDispatched, AttemptFailed, LateAnswerKept, NoticeSent))  # cause nothing
+_QUIET = frozenset(  # cause nothing
+    (DispatchConfirmed, TicketsDispatched, AttemptFailed, LateAnswerKept, NoticeSent, ApprovalAsked)
+)
 
 
 def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
@@ -44,8 +51,15 @@ def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
         case FanInClosed(number, passed):
             return _passed(state, number) if passed else _blocked(state, number)
         case OrchestrationStarted():
-            first = [position for position, task in enumerate(state.plan.tasks) if task.after is None]
-            return [TicketsDispatched(first, 1)]
+            flow = state.plan.flow
+            return [ApprovalAsked()] if flow is not None and flow.approval else _first(state)
+        case ApprovalGiven():
+            return _first(state)
+        case ApprovalRefused(by, reason):
+            said = f"não foi aprovada por {by or 'quem decide'}" + (f": {reason}" if reason else "")
+            return _end(state, Status.CANCELADA, said, Status.CANCELADA)
+        case CompensationStarted():
+            return _undo(state)
         case Woken() if now >= state.deadline:
             return _end(state, Status.TIMEOUT, "o prazo da orquestração terminou", Status.TIMEOUT)
         case CancelRequested(reason):
@@ -54,6 +68,16 @@ def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
             return [NoticeSent(number, 1) for number in range(len(state.notices))]
         case _:
             return []
+
+
+def _first(state: Orchestration) -> list[Event]:
+    first = [position for position, task in enumerate(state.plan.tasks) if task.after is None]
+    return [TicketsDispatched(first, 1)]
+
+
+def _undo(state: Orchestration) -> list[Event]:
+    first = [p for p in range(state.undoes, len(state.tickets)) if state.plan.tasks[p].after is None]
+    return [TicketsDispatched(first, 1)]
 
 
 def _gates(state: Orchestration, positions: Iterable[int]) -> list[Event]:
@@ -104,11 +128,18 @@ def _blocked(state: Orchestration, number: int) -> list[Event]:
 
 
 def _maybe_end(state: Orchestration) -> list[Event]:
-    return [] if state.open else _end(state, _ending(state), "", Status.CANCELADA)
+    if state.open:
+        return []
+    undone = [] if state.undoes else compensation.needed(state)
+    if undone:
+        return [CompensationStarted(undone, compensation.TASK_FAILED)]
+    return _end(state, _ending(state), "", Status.CANCELADA)
 
 
 def _ending(state: Orchestration) -> Status:
     """How an orchestration ends whose tickets are all closed."""
+    if state.plan.flow is not None:
+        return compensation.ending(state)
     if any(count.passed is False and gate.essential for gate, count in zip(state.plan.gates, state.gates, strict=True)):
         return Status.ERRO
     failed = any(ticket.status in (Status.ERRO, Status.TIMEOUT) for ticket in state.tickets)

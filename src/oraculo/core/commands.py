@@ -54,6 +54,15 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Approve:
+    """A human decided on a plan that waits for it."""
+
+    approved: bool
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RecordDelivery:
     """How one try at a notice went."""
 
@@ -65,4 +74,4 @@ class RecordDelivery:
     retry_after: timedelta | None = None
 
 
-Command = Start | ConfirmDispatch | RecordResult | Wake | Cancel | RecordDelivery
+Command = Start | ConfirmDispatch | RecordResult | Wake | Cancel | Approve | RecordDelivery

@@ -9,8 +9,17 @@ from datetime import datetime
 from typing import assert_never
 
 from oraculo.core import notices, results
-from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
-from oraculo.core.events import CancelRequested, DispatchConfirmed, Event, NoticeSent, TicketsDispatched, Woken
+from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
+from oraculo.core.events import (
+    ApprovalGiven,
+    ApprovalRefused,
+    CancelRequested,
+    DispatchConfirmed,
+    Event,
+    NoticeSent,
+    TicketsDispatched,
+    Woken,
+)
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Phase, Verdict
 
@@ -28,6 +37,11 @@ def decide(state: Orchestration, command: Command, now: datetime) -> tuple[list[
             if state.status.final:
                 return [], Verdict.IDLE
             return [CancelRequested(reason)], Verdict.APPLIED
+        case Approve(approved, by, reason):
+            if state.status.final or not state.awaits_approval:
+                return [], Verdict.IDLE
+            decision = ApprovalGiven(by, reason) if approved else ApprovalRefused(by, reason)
+            return [decision], Verdict.APPLIED
         case RecordDelivery():
             event, verdict = notices.delivered(state, command, now)
             return ([event] if event else []), verdict

@@ -8,6 +8,7 @@ replaying the mirrors through `step` must give the same events again.
     RecordResult    → TicketConcluded · AttemptFailed · TicketFailed · LateAnswerKept
     Wake            → Woken
     Cancel          → CancelRequested
+    Approve         → ApprovalGiven · ApprovalRefused
     RecordDelivery  → NoticeDelivered · NoticeFailed · NoticeGivenUp
 """
 
@@ -117,6 +118,32 @@ class CancelRequested:
 
 
 @dataclass(slots=True)
+class ApprovalAsked:
+    """Nothing is published before a human agrees."""
+
+
+@dataclass(slots=True)
+class ApprovalGiven:
+    by: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ApprovalRefused:
+    by: str
+    reason: str
+
+
+@dataclass(slots=True)
+class CompensationStarted:
+    """These tickets are to be undone, in this order as far as they depend on each other. Each gets a ticket of its own,
+    which stands behind all those of the plan (core/compensation.py)."""
+
+    undone: list[int]
+    reason: str
+
+
+@dataclass(slots=True)
 class OrchestrationClosed:
     status: Status
 
@@ -166,6 +193,10 @@ Event = (
     | FanInClosed
     | Woken
     | CancelRequested
+    | ApprovalAsked
+    | ApprovalGiven
+    | ApprovalRefused
+    | CompensationStarted
     | OrchestrationClosed
     | NoticeSent
     | NoticeDelivered

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from oraculo.core.flow import Flow
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError
 
@@ -67,6 +68,7 @@ class Plan:
     notify: Notify = Notify()
     tipo: str | None = None  # the task type it was made from
     rules: int = RULES
+    flow: Flow | None = None  # of Fluxo C: what its tickets say beyond this
 
 
 def stages(

@@ -13,9 +13,14 @@ from enum import StrEnum
 from heapq import heappop, heappush
 from typing import assert_never
 
+from oraculo.core.compensation import extended
 from oraculo.core.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    ApprovalRefused,
     AttemptFailed,
     CancelRequested,
+    CompensationStarted,
     DispatchConfirmed,
     Event,
     FanInClosed,
@@ -99,6 +104,10 @@ class Orchestration:
     closed_at: datetime | None = None
     cancel_reason: str | None = None
     traceparent: str | None = None  # W3C trace context that it belongs to
+    awaits_approval: bool = False
+    approved_by: str | None = None  # who agreed, or who refused
+    undoes: int = 0  # the position of the first ticket that undoes another; 0: nothing is undone
+    undo_reason: str | None = None
     owed: set[int] = field(default_factory=set)  # positions whose message no broker has confirmed
     # Two indexes, not facts: a heap of (instant, position or ~notice) that may hold stale entries, and the positions of
     # each destination, made when the first answer without a ticket_id comes.
@@ -263,6 +272,17 @@ def evolve(state: Orchestration, event: Event, at: datetime) -> None:
             notice.phase, notice.detail = NoticePhase.GIVEN_UP, detail
         case CancelRequested(reason):
             state.cancel_reason = reason
+        case ApprovalAsked():
+            state.awaits_approval = True
+        case ApprovalGiven(by, _) | ApprovalRefused(by, _):
+            state.awaits_approval, state.approved_by = False, by
+        case CompensationStarted(undone, reason):
+            state.undoes, state.undo_reason = len(state.tickets), reason
+            state.plan = extended(state.plan, undone)
+            state.tickets += [Ticket() for _ in undone]
+            state.gates += [GateCount() for _ in range(len(state.plan.gates) - len(state.gates))]
+            state.open += len(undone)
+            state.by_name = None
         case Woken() | OrchestrationStarted():
             pass
         case _:

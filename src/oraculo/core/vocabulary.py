@@ -70,6 +70,53 @@ class Phase(StrEnum):
     CLOSED = "closed"
 
 
+class RiskBand(StrEnum):
+    """Of a cognitive plan; it drives retries, quality of service and priority (Fluxo C)."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class Priority(StrEnum):
+    LOW = "LOW"
+    NORMAL = "NORMAL"
+    HIGH = "HIGH"
+    CRITICAL = "CRITICAL"
+
+
+class TaskType(StrEnum):
+    """What a ticket of Fluxo C asks a worker to do."""
+
+    BUILD = "BUILD"
+    DEPLOY = "DEPLOY"
+    TEST = "TEST"
+    VALIDATE = "VALIDATE"
+    EXECUTE = "EXECUTE"
+    COMPENSATE = "COMPENSATE"
+    QUERY = "QUERY"
+    TRANSFORM = "TRANSFORM"
+
+
+class SecurityLevel(StrEnum):
+    PUBLIC = "PUBLIC"
+    INTERNAL = "INTERNAL"
+    CONFIDENTIAL = "CONFIDENTIAL"
+    RESTRICTED = "RESTRICTED"
+
+
+class TicketStatus(StrEnum):
+    """Of a ticket as Fluxo C writes it; there is no other value."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    COMPENSATING = "COMPENSATING"
+    COMPENSATED = "COMPENSATED"
+
+
 class Verdict(StrEnum):
     """What became of a command. Everything received is exactly one of these."""
 

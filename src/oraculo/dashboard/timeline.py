@@ -63,6 +63,14 @@ def _row(event: ev.Event, start: datetime) -> list[Any]:
             return ["w"]
         case ev.CancelRequested(reason):
             return ["q", reason[:MOST_TEXT]]
+        case ev.ApprovalAsked():
+            return ["p", "asked", "", ""]
+        case ev.ApprovalGiven(by, reason):
+            return ["p", "given", by[:MOST_TEXT], reason[:MOST_TEXT]]
+        case ev.ApprovalRefused(by, reason):
+            return ["p", "refused", by[:MOST_TEXT], reason[:MOST_TEXT]]
+        case ev.CompensationStarted(undone, reason):
+            return ["u", len(undone), reason[:MOST_TEXT]]
         case ev.OrchestrationClosed(status):
             return ["e", status.value]
         case ev.NoticeSent(notice, attempt):

@@ -13,10 +13,11 @@ from typing import Any
 import orjson
 
 from oraculo.core import events as ev
-from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
+from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
+from oraculo.core.flow import Flow, Spec
 from oraculo.core.plan import Backoff, Gate, Notify, Plan, Task
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import Cause, FanIn, Kind, Status
+from oraculo.core.vocabulary import Cause, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
 from oraculo.wire import strict_json
 
 FORMAT = 1
@@ -26,7 +27,8 @@ _TYPES: dict[str, type] = {
     for cls in (
         ev.OrchestrationStarted, ev.TicketsDispatched, ev.DispatchConfirmed, ev.TicketConcluded, ev.AttemptFailed,
         ev.TicketFailed, ev.LateAnswerKept, ev.TicketsClosed, ev.FanInClosed, ev.Woken, ev.CancelRequested,
-        ev.OrchestrationClosed, ev.NoticeSent, ev.NoticeDelivered, ev.NoticeFailed, ev.NoticeGivenUp,
+        ev.ApprovalAsked, ev.ApprovalGiven, ev.ApprovalRefused, ev.CompensationStarted, ev.OrchestrationClosed,
+        ev.NoticeSent, ev.NoticeDelivered, ev.NoticeFailed, ev.NoticeGivenUp,
     )
 }  # fmt: skip
 
@@ -61,7 +63,25 @@ def _plan(value: dict[str, Any]) -> Plan:
         notify=Notify(**value["notify"]),
         tipo=value["tipo"],
         rules=value["rules"],
+        flow=None if value.get("flow") is None else _flow(value["flow"]),
     )
+
+
+def _flow(value: dict[str, Any]) -> Flow:
+    value["risk_band"] = RiskBand(value["risk_band"])
+    value["priority"] = Priority(value["priority"])
+    value["security_level"] = SecurityLevel(value["security_level"])
+    value["specs"] = tuple(_spec(spec) for spec in value["specs"])
+    value["document"] = strict_json.compact(value["document"])
+    return Flow(**value)
+
+
+def _spec(value: dict[str, Any]) -> Spec:
+    value["task_type"] = TaskType(value["task_type"])
+    value["dependencies"] = tuple(value["dependencies"])
+    value["capabilities"] = tuple(value["capabilities"])
+    value["metadata"] = strict_json.compact(value["metadata"])
+    return Spec(**value)
 
 
 def _task(value: dict[str, Any]) -> Task:
@@ -110,6 +130,10 @@ def cause_of(run: int, events: Sequence[ev.Event]) -> Command:
             return Wake()
         case ev.CancelRequested(reason):
             return Cancel(reason)
+        case ev.ApprovalGiven(by, reason):
+            return Approve(True, by, reason)
+        case ev.ApprovalRefused(by, reason):
+            return Approve(False, by, reason)
         case ev.NoticeDelivered(notice, attempt, detail):
             return RecordDelivery(notice, attempt, True, False, detail)
         case ev.NoticeFailed(notice, attempt, detail, _retry_at, retry_after):

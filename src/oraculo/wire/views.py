@@ -144,6 +144,8 @@ def _fields(run: int, plan: Any, event: ev.Event) -> dict[str, Any]:
         match field.name:
             case "ticket":
                 shown["ticket_id"], shown["destino"] = ticket_id(run, value), plan.tasks[value].queue
+            case "undone":
+                shown["desfaz"] = [ticket_id(run, item) for item in value]
             case "tickets":
                 shown["tickets"] = [ticket_id(run, item if isinstance(item, int) else item[0]) for item in value]
             case "attempt":
@@ -169,6 +171,7 @@ _NAMES = {
     "detail": "detalhe",
     "passed": "atendido",
     "gate": "fan_in",
+    "by": "por",
 }
 
 

@@ -1,0 +1,59 @@
+"""C2: what the risk band and the estimate of a task make of its ticket (service level, quality of service, retries)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oraculo.core.vocabulary import Priority, RiskBand
+
+ESTIMATE_MS = 60_000  # of a task that says nothing
+MIN_TIMEOUT_MS = 60_000  # SLA_TICKET_MIN_TIMEOUT_MS
+BUFFER = 3.0  # SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER
+COMPENSATION_TIMEOUT_MS = 120_000
+
+MAX_RETRIES = {RiskBand.CRITICAL: 5, RiskBand.HIGH: 3, RiskBand.MEDIUM: 2, RiskBand.LOW: 1}
+_LEAST = {
+    RiskBand.CRITICAL: Priority.CRITICAL,
+    RiskBand.HIGH: Priority.HIGH,
+    RiskBand.MEDIUM: Priority.NORMAL,
+    RiskBand.LOW: Priority.LOW,
+}
+_ORDER = list(Priority)
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    delivery_mode: str
+    consistency: str
+    durability: str = "PERSISTENT"
+
+
+STRICT = Qos("EXACTLY_ONCE", "STRONG")
+RELAXED = Qos("AT_LEAST_ONCE", "EVENTUAL")
+
+
+@dataclass(frozen=True, slots=True)
+class SlaRules:
+    """What can be set of the service level of a ticket."""
+
+    min_timeout_ms: int = MIN_TIMEOUT_MS
+    buffer: float = BUFFER
+
+
+def timeout_ms(estimated_ms: int | None, rules: SlaRules = SlaRules()) -> int:
+    estimate = ESTIMATE_MS if estimated_ms is None else estimated_ms
+    return max(rules.min_timeout_ms, round(estimate * rules.buffer))
+
+
+def max_retries(band: RiskBand) -> int:
+    return MAX_RETRIES[band]
+
+
+def qos(band: RiskBand) -> Qos:
+    return STRICT if band in (RiskBand.CRITICAL, RiskBand.HIGH) else RELAXED
+
+
+def priority(band: RiskBand, asked: Priority | None) -> Priority:
+    """What was asked for, and never less than the risk band calls for."""
+    least = _LEAST[band]
+    return max(asked or Priority.NORMAL, least, key=_ORDER.index)
