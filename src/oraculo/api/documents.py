@@ -60,6 +60,7 @@ class Submitted(BaseModel):
 
 class Running(Submitted):
     espera: str | None = Field(description="why it is not finished")
+    fluxo_c: dict[str, Any] | None = Field(default=None, description="of a plan of Fluxo C: its ids, and where it stands")
 
 
 class Cancelled(BaseModel):
@@ -109,6 +110,7 @@ class Ticket(BaseModel):
     motivo: str | None
     respostas_tardias: list[dict[str, Any]]
     traceparent: str | None = Field(description="W3C trace context of its latest message")
+    fluxo_c: dict[str, Any] | None = Field(default=None, description="of a ticket of Fluxo C")
 
 
 class _Outcome(BaseModel):

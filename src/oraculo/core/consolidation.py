@@ -19,13 +19,16 @@ def aggregate(state: Orchestration) -> dict[str, Any]:
     """The document of contracts §4. JSON text that came from workers stays as bytes; the wire splices it in."""
     coletas: list[dict[str, Any]] = []
     execucoes: list[dict[str, Any]] = []
-    for task, ticket in zip(state.plan.tasks, state.tickets, strict=True):
+    flow = state.plan.flow
+    for position, (task, ticket) in enumerate(zip(state.plan.tasks, state.tickets, strict=True)):
         outcome: dict[str, Any] = {
             "status": ticket.status,
             "erros": ticket.erros or [],
             "tentativas": ticket.attempt,
             "duracao_ms": milliseconds(ticket.dispatched_at, ticket.closed_at),
         }
+        if flow is not None:
+            outcome["task_id"] = flow.specs[position].task_id
         if task.kind is Kind.COLETA:
             coletas.append({"fonte": task.name, "dados": ticket.dados, **outcome})
         else:

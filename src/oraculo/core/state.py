@@ -108,6 +108,7 @@ class Orchestration:
     approved_by: str | None = None  # who agreed, or who refused
     undoes: int = 0  # the position of the first ticket that undoes another; 0: nothing is undone
     undo_reason: str | None = None
+    undone: dict[int, int] = field(default_factory=dict)  # position → that of the ticket that undoes it
     owed: set[int] = field(default_factory=set)  # positions whose message no broker has confirmed
     # Two indexes, not facts: a heap of (instant, position or ~notice) that may hold stale entries, and the positions of
     # each destination, made when the first answer without a ticket_id comes.
@@ -278,6 +279,7 @@ def evolve(state: Orchestration, event: Event, at: datetime) -> None:
             state.awaits_approval, state.approved_by = False, by
         case CompensationStarted(undone, reason):
             state.undoes, state.undo_reason = len(state.tickets), reason
+            state.undone = {position: number for number, position in enumerate(undone, len(state.tickets))}
             state.plan = extended(state.plan, undone)
             state.tickets += [Ticket() for _ in undone]
             state.gates += [GateCount() for _ in range(len(state.plan.gates) - len(state.gates))]

@@ -14,9 +14,9 @@ from datetime import datetime
 import structlog
 
 from oraculo.core.commands import RecordResult, Start
-from oraculo.core.consolidation import aggregate
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, step
+from oraculo.core.verdict import document
 from oraculo.errors import StoreUnavailableError
 from oraculo.ports.clock import Clock
 from oraculo.ports.sharing import sharing
@@ -171,7 +171,7 @@ class Handler:
                     batch.keys.append(work.key)
                     keys[work.key.key] = work.key
             if state.closed_at is not None and not was_closed:
-                result = strict_json.dumps(aggregate(state))
+                result = strict_json.dumps(document(state, now))
                 batch.results[state.run] = result
                 handled.closed.append(Closed(state, result))
         if done.verdict.refused:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from oraculo.core import events as ev
+from oraculo.core import verdict
 from oraculo.core.consolidation import aggregate, milliseconds
 from oraculo.core.state import NoticeState, Orchestration
 from oraculo.core.ticket_id import ticket_id
@@ -31,14 +32,14 @@ def summary(one: Summary) -> dict[str, Any]:
 
 
 def orchestration(state: Orchestration) -> dict[str, Any]:
-    document = aggregate(state)
+    whole = aggregate(state) if state.closed_at is None else verdict.document(state, state.closed_at)
     return {
         "correlation_id": state.correlation_id,
         "status": state.status,
         "tipo": state.plan.tipo,
         "inicio": state.started_at,
         "fim": state.closed_at,
-        "duracao_ms": document["duracao_ms"],
+        "duracao_ms": whole["duracao_ms"],
         "prazo": state.deadline,
         "fan_in": {"modo": state.plan.gates[0].mode, "minimo": state.plan.gates[0].needed},
         "espera": waiting_for(state),
@@ -46,12 +47,47 @@ def orchestration(state: Orchestration) -> dict[str, Any]:
         "trace_id": None if state.traceparent is None else trace_context.trace_id(state.traceparent),
         "tickets": [ticket(state, position) for position in range(len(state.tickets))],
         "notificacoes": [notice(one) for one in state.notices],
+        "fluxo_c": None if state.plan.flow is None else flow(state),
         "versao": state.version,
-        "agregado": document,
+        "agregado": whole,
+    }
+
+
+def flow(state: Orchestration) -> dict[str, Any]:
+    """What a plan of Fluxo C is called by others, and where it stands."""
+    one = verdict.flow_of(state)
+    return {
+        "workflow_id": one.workflow_id,
+        "plan_id": one.plan_id,
+        "intent_id": one.intent_id,
+        "decision_id": one.decision_id or None,
+        "correlation_id": one.correlation_id,
+        "risk_band": one.risk_band,
+        "priority": one.priority,
+        "aguarda_aprovacao": state.awaits_approval,
+        "decidido_por": state.approved_by,
+        "compensacao": state.undo_reason,
     }
 
 
 def ticket(state: Orchestration, position: int) -> dict[str, Any]:
+    shown = _ticket(state, position)
+    if state.plan.flow is not None:
+        spec = state.plan.flow.specs[position]
+        undone_by, undoes = state.undone.get(position), spec.compensates
+        shown["fluxo_c"] = {
+            "task_id": spec.task_id,
+            "task_type": spec.task_type,
+            "description": spec.description,
+            "status": verdict.ticket_status(state, position),
+            "dependencies": [ticket_id(state.run, need) for need in spec.dependencies],
+            "compensation_ticket_id": None if undone_by is None else ticket_id(state.run, undone_by),
+            "original_ticket_id": None if undoes is None else ticket_id(state.run, undoes),
+        }
+    return shown
+
+
+def _ticket(state: Orchestration, position: int) -> dict[str, Any]:
     task, one = state.plan.tasks[position], state.tickets[position]
     return {
         "ticket_id": ticket_id(state.run, position),
@@ -106,6 +142,8 @@ def waiting_for(state: Orchestration) -> str | None:
     """One sentence that says why it is not finished."""
     if state.closed_at is not None:
         return None
+    if state.awaits_approval:
+        return "aguarda aprovação humana"
     phases: dict[Phase, list[str]] = {}
     for task, one in zip(state.plan.tasks, state.tickets, strict=True):
         phases.setdefault(one.phase, []).append(task.queue)
