@@ -101,6 +101,12 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("ORACULO_TICKET_TIMEOUT_S", "soon"), ("ORACULO_MAX_TENTATIVAS", "0"), ("ORACULO_MAX_TENTATIVAS", "101"),
         ("SLA_DEFAULT_TIMEOUT_MS", "0"), ("SLA_DEFAULT_TIMEOUT_MS", "1.5"), ("LOG_LEVEL", "LOUD"),
         ("ORACULO_LOG_FORMAT", "xml"), ("ORACULO_RETRY_CAP_S", "0.5"), ("ORACULO_MAX_OPEN", "0"),
+        ("ORACULO_FLOW_C", "yes"), ("KAFKA_BOOTSTRAP_SERVERS", "kafka"), ("KAFKA_BOOTSTRAP_SERVERS", "kafka://k:9092"),
+        ("KAFKA_CONSENSUS_TOPIC", "a b"), ("KAFKA_TICKETS_TOPIC", ""), ("KAFKA_RESULTS_TOPIC", "execution.tickets"),
+        ("KAFKA_RESULTS_TOPIC", "orquestrador_resultados"), ("KAFKA_CONSUMER_GROUP_ID", "a/b"),
+        ("KAFKA_SCHEMA_REGISTRY_URL", "registry:8081"), ("KAFKA_SECURITY_PROTOCOL", "TLS"),
+        ("KAFKA_SASL_MECHANISM", "GSSAPI"), ("SLA_TICKET_MIN_TIMEOUT_MS", "0"),
+        ("SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER", "nan"), ("SCHEDULER_MAX_PARALLEL_TICKETS", "0"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_that_names_variable_value_and_what_is_allowed(variable: str, value: str) -> None:
@@ -155,6 +161,39 @@ class TestPostgres:
     def test_a_wrong_port_is_named(self) -> None:
         with pytest.raises(SettingsError, match="POSTGRES_PORT"):
             loaded(POSTGRES_HOST="db", POSTGRES_PORT="x")
+
+
+class TestFlowC:
+    @pytest.mark.parametrize(
+        ("variables", "on"),
+        [
+            ({}, True),
+            ({"ORACULO_BROKER": "amqp://h"}, False),
+            ({"ORACULO_BROKER": "amqp://h", "KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, True),
+            ({"ORACULO_BROKER": "amqp://h,kafka://k"}, True),
+            ({"ORACULO_BROKER": "amqp://h", "ORACULO_FLOW_C": "on"}, True),
+            ({"ORACULO_FLOW_C": "off", "KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, False),
+        ],
+    )
+    def test_when_plans_are_taken(self, variables: dict[str, str], on: bool) -> None:
+        assert loaded(**variables).takes_plans is on
+
+    def test_the_topics_of_the_original(self) -> None:
+        one = loaded()
+        assert [getattr(one, topic) for topic in settings.TOPICS] == [
+            "plans.consensus", "execution.tickets", "execution.results", "telemetry.orchestration",
+            "orchestration.incidents",
+        ]  # fmt: skip
+        assert (one.kafka_group, one.max_parallel_tickets) == ("orchestrator-dynamic", 100)
+        assert (one.ticket_min_timeout_ms, one.ticket_timeout_buffer) == (60_000, 3.0)
+
+    def test_whoever_logs_in_needs_a_name_and_a_protocol_for_it(self) -> None:
+        with pytest.raises(SettingsError, match="KAFKA_SASL_USERNAME"):
+            loaded(KAFKA_SECURITY_PROTOCOL="SASL_SSL")
+        with pytest.raises(SettingsError, match="KAFKA_SECURITY_PROTOCOL"):
+            loaded(KAFKA_SASL_USERNAME="u", KAFKA_SASL_PASSWORD="segredo")
+        one = loaded(KAFKA_SECURITY_PROTOCOL="SASL_SSL", KAFKA_SASL_USERNAME="u", KAFKA_SASL_PASSWORD="segredo")
+        assert one.shown()["KAFKA_SASL_PASSWORD"] == "***"
 
 
 def test_a_password_is_not_shown_in_a_refusal_either() -> None:

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 from oraculo import redaction
 from oraculo.errors import SettingsError
+from oraculo.wire import names
 
 STORES = ("sqlite", "postgresql", "postgres")
 BROKERS = ("memory", "amqp", "amqps", "redis", "rediss", "nats", "kafka")
@@ -22,6 +23,9 @@ ENGINES = ("local", "celery")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
 _PASSWORD_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+TOPICS = ("kafka_consensus", "kafka_tickets", "kafka_results", "kafka_telemetry", "kafka_incidents")
 OTEL_PROTOCOLS = ("auto", "grpc", "http")
 OTEL_SAMPLERS = ("parentbased_traceidratio", "traceidratio")
 
@@ -106,6 +110,12 @@ def _brokers(name: str, value: str) -> str:
 def _nodes(name: str, value: str) -> str:
     if value and not all(re.fullmatch(r"[^\s:/@,]+:\d{1,5}", node.strip()) for node in value.split(",")):
         raise SettingsError(name, value, "host:port, several separated by commas")
+    return value
+
+
+def _topic(name: str, value: str) -> str:
+    if not names.is_queue_name(value):
+        raise SettingsError(name, value, "a name of letters, digits, '.', '_' and '-'")
     return value
 
 
@@ -231,6 +241,65 @@ VARIABLES: dict[str, Variable] = {
         _whole(1, 100000000),
         "orchestrations that may be open at once; more get 503, or wait in their queue",
     ),
+    "flow_c": Variable(
+        "ORACULO_FLOW_C",
+        "auto",
+        _one_of("auto", "on", "off"),
+        "whether decisions and plans of Fluxo C are taken; auto: with `memory://`, or where there is Kafka",
+    ),
+    "kafka_servers": Variable(
+        "KAFKA_BOOTSTRAP_SERVERS",
+        "",
+        _nodes,
+        "host:port of the Kafka of Fluxo C, several with commas between; empty: its topics are on ORACULO_BROKER",
+    ),
+    "kafka_consensus": Variable(
+        "KAFKA_CONSENSUS_TOPIC", "plans.consensus", _topic, "where consolidated decisions come from"
+    ),
+    "kafka_tickets": Variable("KAFKA_TICKETS_TOPIC", "execution.tickets", _topic, "where tickets are published"),
+    "kafka_results": Variable("KAFKA_RESULTS_TOPIC", "execution.results", _topic, "where their results come from"),
+    "kafka_telemetry": Variable(
+        "KAFKA_TELEMETRY_TOPIC", "telemetry.orchestration", _topic, "where the telemetry frame of a plan is published"
+    ),
+    "kafka_incidents": Variable(
+        "KAFKA_INCIDENTS_TOPIC", "orchestration.incidents", _topic, "where incidents are published"
+    ),
+    "kafka_group": Variable(
+        "KAFKA_CONSUMER_GROUP_ID",
+        "orchestrator-dynamic",
+        _topic,
+        "the consumer group that reads decisions and results of Fluxo C",
+    ),
+    "kafka_registry": Variable(
+        "KAFKA_SCHEMA_REGISTRY_URL",
+        "",
+        _optional_url("http", "https"),
+        "schema registry that knows other writers' Avro schemas; empty: the shipped schemas with their own ids",
+    ),
+    "kafka_security": Variable(
+        "KAFKA_SECURITY_PROTOCOL", "PLAINTEXT", _one_of(*SECURITY_PROTOCOLS), "how KAFKA_BOOTSTRAP_SERVERS is spoken to"
+    ),
+    "kafka_sasl": Variable("KAFKA_SASL_MECHANISM", "PLAIN", _one_of(*SASL_MECHANISMS), "how one logs in there"),
+    "kafka_user": Variable("KAFKA_SASL_USERNAME", "", _text, "who logs in there"),
+    "kafka_password": Variable("KAFKA_SASL_PASSWORD", "", _text, "the password of that user", True),
+    "ticket_min_timeout_ms": Variable(
+        "SLA_TICKET_MIN_TIMEOUT_MS",
+        "60000",
+        _whole(1, 2592000000),
+        "least time that one attempt of a ticket of Fluxo C gets",
+    ),
+    "ticket_timeout_buffer": Variable(
+        "SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER",
+        "3.0",
+        _number(0.01, 1000),
+        "how many times its estimated duration that attempt gets",
+    ),
+    "max_parallel_tickets": Variable(
+        "SCHEDULER_MAX_PARALLEL_TICKETS",
+        "100",
+        _whole(1, 1000000),
+        "tickets of Fluxo C that may run at once, over all plans; those with the highest priority go first",
+    ),
     "webhook_secrets": Variable(
         "ORACULO_WEBHOOK_SECRET",
         "",
@@ -319,6 +388,22 @@ class Settings:
     replica_name: str
     replica_lease_s: float
     max_open: int
+    flow_c: str
+    kafka_servers: str
+    kafka_consensus: str
+    kafka_tickets: str
+    kafka_results: str
+    kafka_telemetry: str
+    kafka_incidents: str
+    kafka_group: str
+    kafka_registry: str
+    kafka_security: str
+    kafka_sasl: str
+    kafka_user: str
+    kafka_password: str
+    ticket_min_timeout_ms: int
+    ticket_timeout_buffer: float
+    max_parallel_tickets: int
     webhook_secrets: tuple[str, ...]
     webhook_allow: tuple[str, ...]
     artefatos: str
@@ -332,6 +417,12 @@ class Settings:
     otel_ratio: float
     service_name: str
     crash_at: str
+
+    @property
+    def takes_plans(self) -> bool:
+        """Whether Fluxo C is on."""
+        kafka = self.kafka_servers or any(part.strip().lower().startswith("kafka:") for part in self.broker.split(","))
+        return self.flow_c == "on" or (self.flow_c == "auto" and (bool(kafka) or self.broker.startswith("memory:")))
 
     def shown(self) -> dict[str, str]:
         """Every variable and its value, with secrets hidden."""
@@ -370,7 +461,25 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
     redaction.know(settings.secrets())
     if settings.retry_cap_s < settings.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
+    _check_kafka(settings)
     return for_celery(settings) if settings.engine == "celery" else settings
+
+
+def _check_kafka(settings: Settings) -> None:
+    """What the variables of Kafka mean together."""
+    seen = {names.RESULTS, names.REQUESTS}
+    for field in TOPICS:
+        topic = getattr(settings, field)
+        if topic in seen:
+            raise SettingsError(VARIABLES[field].name, topic, "a topic that serves nothing else")
+        seen.add(topic)
+    secured = settings.kafka_security.startswith("SASL_")
+    if secured and not settings.kafka_user:
+        raise SettingsError("KAFKA_SASL_USERNAME", "", f"a name, with KAFKA_SECURITY_PROTOCOL={settings.kafka_security}")
+    if settings.kafka_user and not secured:
+        raise SettingsError(
+            "KAFKA_SECURITY_PROTOCOL", settings.kafka_security, "SASL_PLAINTEXT or SASL_SSL, with KAFKA_SASL_USERNAME"
+        )
 
 
 def for_celery(settings: Settings) -> Settings:
