@@ -17,7 +17,7 @@ from contextlib import AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import orjson
 import structlog
@@ -33,7 +33,18 @@ from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
 from oraculo.logs.events import EventLog
-from oraculo.parts import broker_of, cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
+from oraculo.parts import (
+    avro_topics,
+    brokers_of,
+    cache_of,
+    codec_of,
+    defaults_of,
+    engine_of,
+    flow_rules,
+    store_of,
+    task_types_of,
+    tracer_of,
+)
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
@@ -41,14 +52,14 @@ from oraculo.ports.observer import Observer
 from oraculo.ports.sharing import Progress, sharing
 from oraculo.ports.store import Recorded, Store, SystemEvent
 from oraculo.runtime import crash
+from oraculo.runtime.plans import PlanDesk
 from oraculo.runtime.reception import Accepted, Reception, pass_on
 from oraculo.settings import Settings, redact
 from oraculo.wire import names, strict_json, trace_context, views
+from oraculo.wire.flow.codec import Codec
+from oraculo.wire.orders import OrderWriter
 from oraculo.wire.requests import Requisicao
 from oraculo.worker import BrokerTransport, Worker
-
-if TYPE_CHECKING:
-    pass
 
 log = structlog.get_logger("oraculo")
 
@@ -88,6 +99,7 @@ class Oraculo:
         self.notifier: Notifier
         self.cache: Cache | None = None
         self.reception: Reception
+        self.plans: PlanDesk | None = None  # None: Fluxo C is off
         self.broker = broker
         self.store = store
         self._stack = AsyncExitStack()
@@ -103,7 +115,7 @@ class Oraculo:
                 ours = store_of(settings.store, exclusive=True)
                 stack.push_async_callback(ours.close)
                 store = await ours.open()
-            broker = self.broker or broker_of(settings.broker, settings.broker_dwell_s)
+            broker = self.broker or brokers_of(settings)
             stack.push_async_callback(broker.close)
             notifier = await stack.enter_async_context(
                 WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)
@@ -121,6 +133,7 @@ class Oraculo:
                 await self.tracer.recover(store)
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
+            codec = await codec_of(settings) if settings.takes_plans else None
             self.engine = engine_of(
                 settings,
                 store,
@@ -134,6 +147,9 @@ class Oraculo:
                 name=settings.replica_name or f"{socket.gethostname()}:{os.getpid()}",
                 lease=timedelta(seconds=settings.replica_lease_s),
                 cache=self.cache,
+                writer=None if codec is None else OrderWriter(codec.encode, avro_topics(settings)),
+                ceiling=settings.max_parallel_tickets if codec is not None else None,
+                tickets=settings.kafka_tickets,
             )
             if isinstance(broker, FailoverBroker):
                 broker.on_switch = self._switched
@@ -145,7 +161,9 @@ class Oraculo:
                 trace=pass_on if self.tracer is None else self.tracer.begin,
             )
             await self.reception.load_task_types()
-            self.engine.listen(names.REQUESTS, self.reception.from_message)
+            self.engine.listen(names.REQUESTS, self.reception.from_message, opens=True)
+            if codec is not None:
+                self.plans = self._take_plans(codec)
             await self.engine.start()
             stack.push_async_callback(self.engine.stop)
             self.metrics.watch(self.engine, self.reception)
@@ -159,6 +177,22 @@ class Oraculo:
             await stack.aclose()
             raise
         return self
+
+    def _take_plans(self, codec: Codec) -> PlanDesk:
+        """Fluxo C: decisions come from one topic, results of tickets from another."""
+        desk = PlanDesk(
+            self.reception,
+            flow_rules(self.settings),
+            codec.decode,
+            pass_on if self.tracer is None else self.tracer.begin,
+        )
+        self.engine.listen(
+            self.settings.kafka_consensus, desk.from_message, submit=desk.submit, opens=True, prepare=codec.learn
+        )
+        self.engine.listen(
+            self.settings.kafka_results, desk.result_from_message, heard=True, prepare=codec.learn
+        )
+        return desk
 
     @staticmethod
     def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
@@ -266,6 +300,12 @@ class Oraculo:
         state = await self.engine.state_of(correlation_id)
         if state is None:
             raise UnknownIdError("orchestration", correlation_id)
+        return state
+
+    async def state_of_run(self, run: int) -> Orchestration:
+        state = await self.engine.handler.state(run)
+        if state is None:
+            raise UnknownIdError("orchestration", str(run))
         return state
 
     async def cancel(self, correlation_id: str, reason: str = "") -> bool:

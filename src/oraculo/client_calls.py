@@ -121,13 +121,35 @@ def _fetch(call: Call) -> Script[Object]:
 # -- orchestrations ----------------------------------------------------------------------------------------------------
 
 
+def is_plan(request: Mapping[str, Any]) -> bool:
+    """Of Fluxo C: a cognitive plan, or a decision about one."""
+    return "plan_id" in request or "tasks" in request or "cognitive_plan" in request
+
+
 def submit(request: Mapping[str, Any], idempotency_key: str | None = None) -> Script[Submitted]:
-    """Hand in a request; durable when it returns. With a key (or a `correlation_id`) it may be repeated safely."""
+    """Hand in a request, or a plan of Fluxo C; durable when it returns. With a key (or a `correlation_id`) a request may
+    be repeated safely; a plan always may."""
+    if is_plan(request):
+        return (yield from submit_plan(request))
     headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
     got: Answer = yield Call("POST", f"{API}/orchestrations", body=dict(request), headers=headers)
     name = got.body["correlation_id"]
     location = got.headers.get("location", f"{API}/orchestrations/{part(name)}")
     return Submitted(name, got.body.get("status", "pendente"), location, got.body)
+
+
+def submit_plan(plan: Mapping[str, Any]) -> Script[Submitted]:
+    """Hand in a plan of Fluxo C, or a decision about one. `correlation_id` is empty when it was rejected."""
+    got: Answer = yield Call("POST", f"{API}/plans", body=dict(plan))
+    name = got.body.get("correlation_id") or ""
+    return Submitted(name, got.body["status"], got.headers.get("location", ""), got.body)
+
+
+def decide(correlation_id: str, approved: bool, por: str = "", motivo: str = "") -> Script[Object]:
+    """Say yes or no to a plan that waits for a human. What does not wait for that is not changed."""
+    word = "approve" if approved else "reject"
+    path = f"{API}/orchestrations/{part(correlation_id)}/{word}"
+    return _fetch(Call("POST", path, body={"por": por, "motivo": motivo}))
 
 
 def result(correlation_id: str, wait: float = 30.0) -> Script[Object | None]:

@@ -94,6 +94,33 @@ def cache_of(settings: Settings) -> Cache | None:
     return made
 
 
+async def codec_of(settings: Settings) -> Codec:
+    """How records of Fluxo C are read and written: in Avro where Kafka is, else as JSON. Ready to be used."""
+    if settings.kafka_registry:
+        registry: Registry = import_module("oraculo.adapters.registry.http").HttpRegistry(settings.kafka_registry)
+    else:
+        registry = LocalRegistry()
+    codec = Codec(registry, AVRO if avro_topics(settings) else JSON)
+    await codec.learn()
+    return codec
+
+
+def avro_topics(settings: Settings) -> frozenset[str]:
+    """The topics of Fluxo C that are on Kafka, where their users expect Avro."""
+    on_kafka = settings.kafka_servers or scheme_of(settings.broker) == "kafka"
+    return topics_of(settings).every if on_kafka else frozenset()
+
+
+def flow_rules(settings: Settings) -> FlowRules:
+    changed = settings.default_timeout_ms != UNCHANGED_TIMEOUT_MS
+    return FlowRules(
+        topic=settings.kafka_tickets,
+        sla=SlaRules(settings.ticket_min_timeout_ms, settings.ticket_timeout_buffer),
+        timeout=timedelta(milliseconds=settings.default_timeout_ms) if changed else FLOW_SLA,
+        backoff=Backoff(timedelta(seconds=settings.retry_base_s), timedelta(seconds=settings.retry_cap_s)),
+    )
+
+
 def defaults_of(settings: Settings) -> Defaults:
     return Defaults(
         timeout_s=settings.default_timeout_ms / 1000,

@@ -18,11 +18,13 @@ from oraculo.api import (
     journal,
     openapi,
     orchestrations,
+    plans,
     problems,
     replicas,
     task_types,
     tickets,
     workers,
+    workflows,
 )
 from oraculo.api.auth import Auth
 from oraculo.api.journal import HEARTBEAT_S
@@ -38,6 +40,8 @@ from oraculo.dashboard import routes as dashboard
 ROUTERS = [  # an id is one segment, so no route shadows another; the busiest are asked first
     orchestrations.router,
     journal.router,
+    plans.router,
+    workflows.router,
     tickets.router,
     task_types.router,
     dead_letters.router,

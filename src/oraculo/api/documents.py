@@ -60,7 +60,6 @@ class Submitted(BaseModel):
 
 class Running(Submitted):
     espera: str | None = Field(description="why it is not finished")
-    fluxo_c: dict[str, Any] | None = Field(default=None, description="of a plan of Fluxo C: its ids, and where it stands")
 
 
 class Cancelled(BaseModel):
@@ -114,6 +113,7 @@ class Ticket(BaseModel):
 
 
 class _Outcome(BaseModel):
+    task_id: str | None = Field(default=None, description="of a plan of Fluxo C")
     status: Aberto
     erros: list[dict[str, Any]]
     tentativas: int
@@ -140,6 +140,7 @@ class Aggregate(BaseModel):
     inicio: datetime
     fim: datetime | None
     duracao_ms: int | None
+    fluxo_c: dict[str, Any] | None = Field(default=None, description="of a plan of Fluxo C: the consolidated result")
 
 
 class Orchestration(BaseModel):
@@ -156,8 +157,66 @@ class Orchestration(BaseModel):
     trace_id: str | None = Field(description="of the trace that it belongs to")
     tickets: list[Ticket]
     notificacoes: list[dict[str, Any]]
+    fluxo_c: dict[str, Any] | None = Field(description="of a plan of Fluxo C: its ids, and where it stands")
     versao: int
     agregado: Aggregate
+
+
+class PlanTaken(BaseModel):
+    status: Literal["accepted", "awaiting_approval", "rejected"]
+    plan_id: str
+    correlation_id: str | None = None
+    workflow_id: str | None = None
+    motivo: str | None = None
+    links: dict[str, str] | None = None
+
+
+class Decided(BaseModel):
+    correlation_id: str
+    status: Status
+    aplicada: bool = Field(description="false: it did not wait for a decision")
+    decidido_por: str | None
+
+
+class WorkflowStarted(BaseModel):
+    workflow_id: str
+    status: Literal["started", "awaiting_approval", "rejected"]
+    correlation_id: str
+
+
+class Workflow(BaseModel):
+    workflow_id: str
+    status: str
+    start_time: datetime
+    close_time: datetime | None
+    execution_time: datetime
+    workflow_type: str
+    task_queue: str
+    correlation_id: str
+    cached: bool
+    result_summary: dict[str, Any] | None
+
+
+class WorkflowAnswer(BaseModel):
+    workflow_id: str
+    query_name: str
+    result: dict[str, Any]
+
+
+class PlanTickets(BaseModel):
+    tickets: list[dict[str, Any]] = Field(description="as ExecutionTicket")
+    total: int
+    has_more: bool
+    cached: bool
+
+
+class FlowStatus(BaseModel):
+    total_processed: int
+    success_rate: float | None
+    average_latency_ms: float | None
+    p95_latency_ms: float | None
+    active_executions: int
+    cached: bool
 
 
 class Event(BaseModel):
@@ -331,5 +390,6 @@ class Ready(BaseModel):
 ANSWERS: list[type[BaseModel]] = [
     Problem, Submitted, Running, Cancelled, SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
     DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Replicas,
-    SystemEvents, Workers, Health, Ready,
+    SystemEvents, Workers, Health, Ready, PlanTaken, Decided, WorkflowStarted, Workflow, WorkflowAnswer, PlanTickets,
+    FlowStatus,
 ]  # fmt: skip

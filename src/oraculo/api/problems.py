@@ -56,6 +56,7 @@ KINDS: dict[str, Kind] = {
     "unknown_id": Kind(404, "There is no such thing"),
     "method_not_allowed": Kind(405, "The route does not take this method"),
     "body_too_slow": Kind(408, "The body took too long to arrive"),
+    "flow_c_off": Kind(409, "Fluxo C is not turned on"),
     "correlation_id_taken": Kind(409, "The correlation_id belongs to another request"),
     "wants_result": Kind(409, "The message wants a result"),
     "not_wanted": Kind(410, "Nobody waits for this work any more"),

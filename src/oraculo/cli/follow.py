@@ -35,6 +35,8 @@ def submit(
     with inputs.client(url) as client:
         accepted = client.submit(request, idempotency_key)
         name = accepted.correlation_id
+        if not name:  # a decision to reject
+            _rejected(accepted.document, json)
         if watch:
             _follow(client, name, 0, strict, json)
         if wait is not None:
@@ -45,6 +47,14 @@ def submit(
     say(name)
     if sys.stdout.isatty():
         note(f"{t('accepted')}; {t('next')}: oraculo watch {name}")
+
+
+def _rejected(document: dict[str, Any], json: bool) -> None:
+    if json:
+        emit(document)
+    else:
+        note(t("rejected", plan=document["plan_id"], reason=document.get("motivo") or ""))
+    raise typer.Exit(Exit.FAILED)
 
 
 def watch(
@@ -72,6 +82,37 @@ def cancel(
         say(f"{correlation_id} {t('cancelled')}")
     else:
         say(f"{correlation_id} {t('already-over', status=document['status'])}")
+
+
+def approve(
+    correlation_id: Id,
+    por: Annotated[str, typer.Option(help=t("o.por"), show_default=False)] = "",
+    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    _decide(correlation_id, True, por, motivo, url, json)
+
+
+def reject(
+    correlation_id: Id,
+    por: Annotated[str, typer.Option(help=t("o.por"), show_default=False)] = "",
+    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    _decide(correlation_id, False, por, motivo, url, json)
+
+
+def _decide(correlation_id: str, approved: bool, por: str, motivo: str, url: str | None, json: bool) -> None:
+    with inputs.client(url) as client:
+        document = client.decide(correlation_id, approved, por, motivo)
+    if json:
+        emit(document)
+    elif document["aplicada"]:
+        say(f"{correlation_id} {t('approved') if approved else t('refused')}")
+    else:
+        say(f"{correlation_id} {t('not-waiting', status=document['status'])}")
 
 
 def _await(client: Client, name: str, wait: float, strict: bool, json: bool) -> None:

@@ -35,6 +35,7 @@ def up(
     worker: Annotated[list[str] | None, typer.Option(help=t("o.workers"), metavar="MODULE:WORKER")] = None,
     api_only: Annotated[bool, typer.Option("--api-only", help=t("o.api-only"))] = False,
     engine_only: Annotated[bool, typer.Option("--engine-only", help=t("o.engine-only"))] = False,
+    flow_c: Annotated[bool, typer.Option("--flow-c", help=t("o.flow-c"))] = False,
     json: AsJson = False,
 ) -> None:
     from oraculo import logs
@@ -50,6 +51,8 @@ def up(
         chosen = replace(chosen, host=host)
     if port is not None:
         chosen = replace(chosen, port=port)
+    if flow_c:
+        chosen = replace(chosen, flow_c="on")
     check_binding(chosen)
     logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
     workers = [inputs.worker(target) for target in worker or ()]

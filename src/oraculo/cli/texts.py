@@ -105,6 +105,19 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Only take requests: other processes on the same database run the engine.",
         "Só receber pedidos: outros processos no mesmo banco rodam o motor.",
     ),
+    "approve": (
+        "Approve a plan of Fluxo C that waits for a human.",
+        "Aprova um plano do Fluxo C que espera por uma pessoa.",
+    ),
+    "reject": (
+        "Refuse a plan of Fluxo C that waits for a human.",
+        "Recusa um plano do Fluxo C que espera por uma pessoa.",
+    ),
+    "o.por": ("Who decides.", "Quem decide."),
+    "o.flow-c": (
+        "Take plans of Fluxo C on any broker (as ORACULO_FLOW_C=on).",
+        "Receber planos do Fluxo C em qualquer broker (como ORACULO_FLOW_C=on).",
+    ),
     "o.engine-only": (
         "Only run the engine: no API but /health, /ready and /metrics.",
         "Só rodar o motor: nenhuma API além de /health, /ready e /metrics.",
@@ -175,6 +188,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "not-yet": ("{id} is still running after {wait:g} s", "{id} ainda está rodando depois de {wait:g} s"),
     "ended": ("{id} ended {status}", "{id} terminou {status}"),
     "cancelled": ("cancelled", "cancelada"),
+    "approved": ("approved", "aprovada"),
+    "refused": ("refused", "recusada"),
+    "not-waiting": ("does not wait for a decision: {status}", "não espera por uma decisão: {status}"),
+    "rejected": ("plan {plan} was rejected: {reason}", "o plano {plan} foi rejeitado: {reason}"),
     "already-over": ("had already ended {status}", "já tinha terminado {status}"),
     "none": ("nothing", "nada"),
     "confirm": ("{what} {count} dead letters?", "{what} {count} mensagens mortas?"),

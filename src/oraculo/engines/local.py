@@ -19,6 +19,7 @@ import structlog
 from oraculo.core.commands import Cancel, ConfirmDispatch, Wake
 from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
+from oraculo.core.vocabulary import Status
 from oraculo.errors import BusyError, FencedError, SettingsError, StoreError, UnknownIdError
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
@@ -26,21 +27,23 @@ from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
 from oraculo.ports.sharing import Member, sharing
-from oraculo.ports.store import Store
+from oraculo.ports.store import Query, Store
+from oraculo.runtime.ceiling import Ceiling
 from oraculo.runtime.drain import Drain
 from oraculo.runtime.feed import Feed
 from oraculo.runtime.gateway import Gateway
 from oraculo.runtime.handle import Handled, Handler
 from oraculo.runtime.ids import RunNumbers
-from oraculo.runtime.intake import Intake, Submit, Translate, result_work
+from oraculo.runtime.intake import Intake, Prepare, Submit, Translate, result_work
 from oraculo.runtime.loops import for_ever
 from oraculo.runtime.onlookers import Onlookers
-from oraculo.runtime.perform import Performer
+from oraculo.runtime.perform import Owed, Performer
 from oraculo.runtime.probes import Prober, prober_of
 from oraculo.runtime.replica import LEASE, Replica
 from oraculo.runtime.timers import Timers
 from oraculo.runtime.work import Fate, Group, Outcome, Work
 from oraculo.wire import names
+from oraculo.wire.orders import OrderWriter
 
 log = structlog.get_logger("oraculo.engine")
 
@@ -49,13 +52,15 @@ QUEUE_LIMIT = 20_000  # pieces of work waiting; beyond it those who hand in wait
 RECOVER_CHUNK = 500
 STORE_RETRY_FIRST, STORE_RETRY_MOST = 0.1, 2.0
 BROKEN_AGAIN = timedelta(seconds=30)  # before an orchestration whose step failed is tried again
+CEILING_AGAIN = 1.0  # seconds between two looks at the tickets that wait because too many are with workers
 LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 
 
 class LocalEngine:
     """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError. `supervised`:
     brokers are probed end to end, and their dead-letter queues are emptied into the table. `passive`: what is handed in
-    here is handled and sent; messages, deadlines and the dead are for other processes to look after."""
+    here is handled and sent; messages, deadlines and the dead are for other processes to look after. `ceiling` bounds how
+    many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to."""
 
     minds = True  # looks after deadlines, and after what dead processes left
 
@@ -73,6 +78,9 @@ class LocalEngine:
         name: str = "oraculo",
         lease: timedelta = LEASE,
         cache: Cache | None = None,
+        writer: OrderWriter | None = None,
+        ceiling: int | None = None,
+        tickets: str = "",
     ) -> None:
         self.store = store
         self.broker = broker
@@ -81,6 +89,9 @@ class LocalEngine:
         self.feed = Feed()
         self.handler = Handler(store, clock)
         self.gateway = Gateway(broker, clock, self.handler.state)
+        self._writer = writer
+        self._ceiling = ceiling
+        self._tickets = tickets
         self.performer = self._make_performer(notifier)
         self.timers = Timers()
         self.open = 0  # orchestrations that have not ended
@@ -100,8 +111,9 @@ class LocalEngine:
         self._passive = passive
         self._minds = self.minds and not passive
         self.replica = self._replica(name, lease, cache)
+        self._self_dead: set[str] = set()  # queues whose dead letters are published by whoever takes them
         self.queues: set[str] = {names.RESULTS, names.REQUESTS}  # that we publish to or take from
-        self.listen(names.RESULTS, result_work)
+        self.listen(names.RESULTS, result_work, heard=True)
         self._takers: list[asyncio.Task[None]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._idle = asyncio.Event()
@@ -127,12 +139,26 @@ class LocalEngine:
             cache=cache,
         )
 
-    def listen(self, queue: str, translate: Translate) -> None:
-        """Take messages from one more queue. Before `start`. Those that open orchestrations wait there when too many
-        are open."""
-        full = self._is_full if queue == names.REQUESTS else lambda: False
-        heard = self.gateway.heard if queue == names.RESULTS and not self.broker.volatile else None
-        self.intakes.append(Intake(self.broker, queue, translate, self._submit_of(queue), full, heard))
+    def listen(
+        self,
+        queue: str,
+        translate: Translate,
+        *,
+        submit: Submit | None = None,
+        opens: bool = False,
+        heard: bool = False,
+        prepare: Prepare | None = None,
+    ) -> None:
+        """Take messages from one more queue. Before `start`. Where they open orchestrations they wait when too many are
+        open; where they are answers, who answered is heard. `submit`: who takes them, else the engine itself; then it
+        is he who publishes those that are dead, too."""
+        full = self._is_full if opens else lambda: False
+        hear = self.gateway.heard if heard and not self.broker.volatile else None
+        takes = submit or self._submit_of(queue)
+        self.intakes.append(Intake(self.broker, queue, translate, takes, full, hear, prepare))
+        self.queues.add(queue)
+        if submit is not None:
+            self._self_dead.add(queue)
 
     def _submit_of(self, _queue: str) -> Submit:
         """Who takes what comes from this queue."""
@@ -140,7 +166,16 @@ class LocalEngine:
 
     def _make_performer(self, notifier: Notifier | None) -> Performer:
         """Who does what is owed."""
-        return Performer(self.broker, notifier, self.clock, self.enqueue, self.store.result, self.handler.owed_of)
+        return Performer(
+            self.broker,
+            notifier,
+            self.clock,
+            self.enqueue,
+            self.store.result,
+            self.handler.owed_of,
+            self._writer,
+            self._ceiling,
+        )
 
     def _is_full(self) -> bool:
         return self.open >= self._max_open
@@ -153,6 +188,8 @@ class LocalEngine:
             loops["timers"] = self._timer_loop
         if not self._passive:
             self._takers = [asyncio.create_task(for_ever(intake.run), name="intake") for intake in self.intakes]
+        if self.performer.ceiling is not None:
+            loops["ceiling"] = self._ceiling_loop
         if self.replica is not None:
             loops["replica"] = self.replica.run
         self._tasks = [asyncio.create_task(for_ever(loop), name=name) for name, loop in loops.items()]
@@ -166,7 +203,7 @@ class LocalEngine:
         self.prober = prober_of(self.broker, self.clock, ears, lambda: self.queues)
         self._tasks.append(asyncio.create_task(for_ever(self.prober.run), name="probes"))
         if not self._passive:
-            drain = Drain(self.broker, lambda: self.queues, partial(self.submit, piecewise=True))
+            drain = Drain(self.broker, lambda: self.queues - self._self_dead, partial(self.submit, piecewise=True))
             self._takers.append(asyncio.create_task(for_ever(drain.run), name="dead letters"))
 
     async def stop(self, patience: float = 20.0) -> None:
@@ -322,6 +359,8 @@ class LocalEngine:
             if done.first == 1:
                 self.open += 1
                 self.queues.update({task.queue for task in state.plan.tasks})
+            if state.plan.flow is not None:
+                self.performer.settled(state)
             if self._minds:
                 self.timers.set(state.run, state.wake_at())
             self.feed.changed(state.run)
@@ -387,6 +426,8 @@ class LocalEngine:
             self.timers.set(one.run, one.wake_at)
         wanted = [one.run for one in live if one.owes or (resend and one.open)]
         await self._send_again(wanted, resend=resend)
+        if self.performer.ceiling is not None:
+            await self._count_with_workers(self.performer.ceiling)
         if live:
             log.info("recovered", open=self.open, sent_again=len(wanted))
 
@@ -396,6 +437,31 @@ class LocalEngine:
             for recorded in loaded.values():
                 state = fold((r.at, r.events) for r in recorded)
                 self.performer.take(state, owed_effects(state, resend=resend))
+
+    # -- how many tickets are with workers ---------------------------------------------------------------------------
+
+    async def _count_with_workers(self, ceiling: Ceiling[Owed]) -> None:
+        """What plans of Fluxo C had with workers when this process began."""
+        query = Query(status=(Status.PENDENTE, Status.EM_EXECUCAO), destino=self._tickets, limit=RECOVER_CHUNK)
+        while found := await self.store.find(query):
+            for recorded in (await self.store.load([one.run for one in found])).values():
+                ceiling.with_workers(fold((r.at, r.events) for r in recorded))
+            query.before_run = found[-1].run
+
+    async def _ceiling_loop(self) -> None:
+        """While tickets wait: others may have ended what we sent, and who waits becomes more urgent."""
+        while True:
+            await asyncio.sleep(CEILING_AGAIN)
+            ceiling = self.performer.ceiling
+            if ceiling is None or not len(ceiling):
+                continue
+            if self.replica is not None and self._ceiling is not None:
+                ceiling.limit = max(1, self._ceiling // max(1, len(await self.replica.members())))
+            for run in ceiling.runs:
+                state = await self.handler.state(run)
+                if state is not None:
+                    ceiling.settle(state)
+            self.performer.rescore()
 
     # -- one of several ----------------------------------------------------------------------------------------------
 

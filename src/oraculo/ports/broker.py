@@ -21,6 +21,7 @@ class Outgoing:
     body: bytes
     message_id: str
     headers: dict[str, str] | None = None
+    key: str = ""  # messages of one key stay in order, where the broker knows how
 
 
 @dataclass(slots=True)

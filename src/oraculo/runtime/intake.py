@@ -28,6 +28,7 @@ RETRY_DELAY = 1.0
 FULL_PAUSE = 0.2
 MOST_NAME = 128
 
+Prepare = Callable[[Sequence[bytes]], Awaitable[None]]
 Submit = Callable[[list[Work]], Awaitable[list[Outcome]]]
 
 
@@ -60,7 +61,7 @@ def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlatio
 class Intake:
     """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable. While
     `full` says so, messages are left where they are: the queue is the best place for them to wait. `heard` is told of
-    each one."""
+    each one. `prepare` finds out whatever `translate` has to know of them; a BrokerError of it means: not yet."""
 
     slow = False
 
@@ -72,6 +73,7 @@ class Intake:
         submit: Submit,
         full: Callable[[], bool] = lambda: False,
         heard: Callable[[Work], None] | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
         self._broker = broker
         self.queue = queue
@@ -79,6 +81,7 @@ class Intake:
         self._submit = submit
         self._full = full
         self._heard = heard
+        self._prepare = prepare
         self._taken: dict[str, int] = {}
         self.returned = 0  # messages that were given back, because nothing could be done with them yet
         self.fetches = 0
@@ -114,6 +117,13 @@ class Intake:
                 await self.take(deliveries)
 
     async def take(self, deliveries: Sequence[Delivery]) -> None:
+        if self._prepare is not None:
+            try:
+                await self._prepare([delivery.body for delivery in deliveries])
+            except BrokerError as error:
+                log.warning("cannot be read yet, given back", queue=self.queue, error=str(error))
+                await self._give_back(deliveries)
+                return
         works = []
         for delivery in deliveries:
             work = self._translate(delivery.body, self.queue, delivery.headers)
@@ -127,9 +137,7 @@ class Intake:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            again = [Settlement(delivery, Settle.RETRY, RETRY_DELAY) for delivery in deliveries]
-            self.returned += len(again)
-            await self._settle(again)
+            await self._give_back(deliveries)
             if not isinstance(error, StoreError | BusyError):
                 raise
             log.warning("not durable, given back", queue=self.queue, messages=len(deliveries), error=str(error))
@@ -139,6 +147,10 @@ class Intake:
         self.returned += sum(1 for settlement in settlements if settlement.verdict is Settle.RETRY)
         await self._settle(settlements)
         crash.point("after_ack")
+
+    async def _give_back(self, deliveries: Sequence[Delivery]) -> None:
+        self.returned += len(deliveries)
+        await self._settle([Settlement(delivery, Settle.RETRY, RETRY_DELAY) for delivery in deliveries])
 
     async def _settle(self, settlements: Sequence[Settlement]) -> None:
         """A lost acknowledgement only means that the message comes again and is seen to be a duplicate."""

@@ -17,17 +17,22 @@ from datetime import datetime
 
 import structlog
 
+from oraculo.core.allocation import priority_score
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.state import NoticePhase, Orchestration
+from oraculo.core.ticket import qos
 from oraculo.core.ticket_id import ticket_id
+from oraculo.core.verdict import flow_of
 from oraculo.errors import BrokerError, BrokerUnavailableError, StoreError
 from oraculo.ports.broker import Broker, Outgoing
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
+from oraculo.runtime.ceiling import Ceiling
 from oraculo.runtime.work import Work
-from oraculo.wire import payloads, trace_context
+from oraculo.wire import trace_context
+from oraculo.wire.orders import OrderWriter
 
 log = structlog.get_logger("oraculo.perform")
 
@@ -56,6 +61,8 @@ class Performer:
         report: Report,
         result_of: Lookup,
         owed_of: Callable[[int], Collection[int] | None] = lambda _run: None,
+        writer: OrderWriter | None = None,
+        ceiling: int | None = None,
     ) -> None:
         self._broker = broker
         self._notifier = notifier
@@ -63,6 +70,8 @@ class Performer:
         self._report = report
         self._result_of = result_of
         self._owed_of = owed_of
+        self._writer = writer or OrderWriter()
+        self.ceiling: Ceiling[Owed] | None = None if ceiling is None else Ceiling(ceiling)
         self._owed: deque[Owed] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._batches: list[list[Owed]] = []  # those that are being published
@@ -84,18 +93,57 @@ class Performer:
         for effect in effects:
             match effect:
                 case Publish(tickets):
-                    for (position, attempt), (queue, message_id, body) in zip(
-                        tickets, payloads.orders(state, tickets, now), strict=True
+                    scheduled = state.plan.flow is not None and self.ceiling is not None
+                    for (position, attempt), message in zip(
+                        tickets, self._writer.write(state, tickets, now), strict=True
                     ):
                         since = state.tickets[position].dispatched_at if attempt == 1 else None
-                        message = Outgoing(queue, body, message_id)
-                        if state.traceparent is not None:
-                            message.headers = {trace_context.HEADER: payloads.trace_of(state, position, attempt)}
-                        self._owed.append((state.run, position, attempt, message, since or now))
+                        owed = (state.run, position, attempt, message, since or now)
+                        if scheduled:
+                            self._schedule(state, owed)
+                        else:
+                            self._owed.append(owed)
+                    if scheduled:
+                        self._let_out()
                     self._arrived.set()
                 case Notify(number, attempt):
                     if state.notices[number].phase is NoticePhase.OWED:
                         self._notify(state, number, attempt)
+
+    def _schedule(self, state: Orchestration, owed: Owed) -> None:
+        """For later, when too many tickets are with workers. It becomes more urgent while it waits."""
+        assert self.ceiling is not None
+        _, position, _, _, since = owed
+        band, timeout = flow_of(state).risk_band, state.plan.tasks[position].timeout
+
+        def score() -> float:
+            return priority_score(band, qos(band), since, since + timeout, self._clock.now())
+
+        self.ceiling.add(state.run, position, score, owed)
+
+    def _let_out(self) -> None:
+        assert self.ceiling is not None
+        due = self.ceiling.due(self._wanted)
+        if due:
+            self._owed.extend(due)
+            self._arrived.set()
+
+    def _wanted(self, owed: Owed) -> bool:
+        positions = self._owed_of(owed[0])
+        return positions is None or owed[1] in positions
+
+    def settled(self, state: Orchestration) -> None:
+        """Something happened to an orchestration: what it has no longer with workers makes room for others."""
+        if self.ceiling is not None and state.plan.flow is not None:
+            self.ceiling.settle(state)
+            if len(self.ceiling):
+                self._let_out()
+
+    def rescore(self) -> None:
+        """What waits has become more urgent."""
+        if self.ceiling is not None:
+            self.ceiling.rescore()
+            self._let_out()
 
     async def flush(self) -> None:
         """What was taken, now: returns when it is confirmed, refused or postponed, and every notice was tried once."""
@@ -115,6 +163,11 @@ class Performer:
     @property
     def waiting(self) -> int:
         return len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices) + len(self._confirmed)
+
+    @property
+    def held_back(self) -> int:
+        """Tickets that wait because too many others are with workers."""
+        return 0 if self.ceiling is None else len(self.ceiling)
 
     @property
     def oldest(self) -> datetime | None:
@@ -227,14 +280,7 @@ class Performer:
     def _still(self, owed: Sequence[Owed]) -> list[Owed]:
         """Without those whose tickets were closed while the broker was away. A broker that forgets is told again of
         tickets that are running, too."""
-        if self._broker.volatile:
-            return list(owed)
-        wanted = []
-        for one in owed:
-            positions = self._owed_of(one[0])
-            if positions is None or one[1] in positions:
-                wanted.append(one)
-        return wanted
+        return list(owed) if self._broker.volatile else [one for one in owed if self._wanted(one)]
 
     def _postpone(self, owed: Sequence[Owed], reason: str) -> None:
         """The broker works, and these have to wait: nobody has made their queue yet."""

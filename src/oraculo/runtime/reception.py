@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from oraculo.core.commands import Start
 from oraculo.core.plan import Plan
 from oraculo.errors import DuplicateCorrelationError, PlanError, UnknownIdError, WireError
+from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.store import Key, Store
 from oraculo.runtime import crash
@@ -34,8 +35,9 @@ class Entrance(Protocol):
     clock: Clock
     store: Store
     numbers: RunNumbers
+    broker: Broker
 
-    async def submit(self, works: list[Work]) -> list[Outcome]: ...
+    async def submit(self, works: list[Work], *, piecewise: bool = False) -> list[Outcome]: ...
 
     def admit(self, count: int = 1) -> None: ...
 
@@ -57,7 +59,7 @@ class Reception:
         task_types: Mapping[str, Requisicao] | None = None,
         trace: Trace = pass_on,
     ) -> None:
-        self._engine = engine
+        self.engine = engine
         self._defaults = defaults
         self._check_webhook = check_webhook
         self._trace = trace
@@ -89,12 +91,12 @@ class Reception:
         keys: Sequence[str | None] | None = None,
         traceparent: str | None = None,
     ) -> list[Accepted]:
-        self._engine.admit(len(wanted))
-        if self._engine.store.shared and any(request.tipo is not None for request in wanted):
+        self.engine.admit(len(wanted))
+        if self.engine.store.shared and any(request.tipo is not None for request in wanted):
             await self.load_task_types()  # another process may have changed them
         given = keys or [None] * len(wanted)
         works = [self.work(request, key, traceparent) for request, key in zip(wanted, given, strict=True)]
-        outcomes = await self._engine.submit(works)
+        outcomes = await self.engine.submit(works)
         crash.point("before_answer")
         accepted = [_accepted(work, outcome) for work, outcome in zip(works, outcomes, strict=True)]
         self.repeated += sum(1 for one in accepted if not one.new)
@@ -117,16 +119,16 @@ class Reception:
         if request.tipo is not None:
             request = requests.expand(request, self.task_type(request.tipo))
         plan = requests.plan_of(request, self._defaults)
-        self._check_notify(plan)
+        self.check_notify(plan)
         if name is None:
             name = new_correlation_id()
             self.unnamed += 1
-        run = self._engine.numbers.next(self._engine.clock.now())
+        run = self.engine.numbers.next(self.engine.clock.now())
         key = None if idempotency_key is None else Key(idempotency_key, fingerprint, run)
         start = Start(run, name, plan, fingerprint, self._trace(traceparent, run))
         return Work(start, name, fresh=fresh, key=key)
 
-    def _check_notify(self, plan: Plan) -> None:
+    def check_notify(self, plan: Plan) -> None:
         wrong = self._check_webhook(plan.notify.webhook) if plan.notify.webhook and self._check_webhook else None
         if wrong:
             raise PlanError(wrong, "notificar.webhook")
@@ -154,7 +156,7 @@ class Reception:
     async def load_task_types(self) -> None:
         stored = {
             tipo: requests.parse(strict_json.loads(body))
-            for tipo, body in (await self._engine.store.task_types()).items()
+            for tipo, body in (await self.engine.store.task_types()).items()
         }
         self._types = {**stored, **self._fixed}
 
@@ -175,18 +177,18 @@ class Reception:
             raise PlanError("a task type cannot stand for another task type", "tipo")
         if template.correlation_id is not None:
             raise PlanError("a task type has no correlation_id of its own", "correlation_id")
-        self._check_notify(requests.plan_of(template, self._defaults))
+        self.check_notify(requests.plan_of(template, self._defaults))
         if tipo in self._fixed:
             raise PlanError(f"the task type {tipo!r} comes from the file ORACULO_TASK_TYPES; change it there", "tipo")
         document = template.model_dump(mode="json", exclude_none=True)
-        await self._engine.store.put_task_type(tipo, strict_json.dumps(document), self._engine.clock.now())
+        await self.engine.store.put_task_type(tipo, strict_json.dumps(document), self.engine.clock.now())
         self._types[tipo] = template
         return template
 
     async def remove_task_type(self, tipo: str) -> None:
         if tipo in self._fixed:
             raise PlanError(f"the task type {tipo!r} comes from the file ORACULO_TASK_TYPES; change it there", "tipo")
-        if not await self._engine.store.remove_task_type(tipo):
+        if not await self.engine.store.remove_task_type(tipo):
             raise UnknownIdError("task type", tipo)
         self._types.pop(tipo, None)
 

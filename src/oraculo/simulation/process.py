@@ -87,7 +87,7 @@ class Process:
         engine = LocalEngine(store, cast(Broker, broker), MonotonicClock(), notifier=ModelNotifier(life, self.watch))
         engine.numbers = _Numbers(scene)
         reception = Reception(engine, DEFAULTS)
-        engine.listen(names.REQUESTS, reception.from_message)
+        engine.listen(names.REQUESTS, reception.from_message, opens=True)
         await engine.start()
         self.engine, self.reception = engine, reception
         scene.log(f"life {life.number} is up")

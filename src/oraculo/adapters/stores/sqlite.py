@@ -32,6 +32,7 @@ from oraculo.ports.store import (
     DeadLetter,
     FailingQueue,
     Found,
+    Key,
     Live,
     Query,
     Recorded,
@@ -198,6 +199,9 @@ class SqliteStore:
 
     async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
         return await self._read(lambda c: read.locate(c, correlation_ids))
+
+    async def keyed(self, keys: Sequence[str]) -> dict[str, Key]:
+        return await self._read(lambda c: read.keyed(c, keys))
 
     async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
         return await self._read(lambda c: read.load(c, runs))

@@ -78,14 +78,14 @@ def result(connection: apsw.Connection, run: int) -> bytes | None:
 
 def found(connection: apsw.Connection, asked: Asked) -> Found:
     runs = locate(connection, asked.names) if asked.names else {}
-    used = _keys(connection, asked.keys) if asked.keys else {}
+    used = keyed(connection, asked.keys) if asked.keys else {}
     strange = {run for run, version in asked.known.items() if not version}
     strange.update(runs.values(), (key.run for key in used.values() if not asked.known.get(key.run)))
     news = load(connection, sorted(strange)) if strange else {}
     return Found(None, runs, used, news, [run for run in strange if run not in news])
 
 
-def _keys(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, Key]:
+def keyed(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, Key]:
     sql = "SELECT key, fingerprint, run FROM idempotency_keys WHERE key IN (SELECT value FROM json_each(?))"
     return {row[0]: Key(*row) for row in fetch(connection, sql, (_list(keys),))}
 

@@ -32,6 +32,9 @@ CONFIRMED = 10.0  # seconds that Celery's broker may take to confirm a task
 class Dispatcher:
     """Takes the place of the performer in an engine whose deeds others do."""
 
+    ceiling = None  # tasks are taken as workers have time for them
+    held_back = 0
+
     def __init__(self, app: Celery, clock: Clock) -> None:
         self._app = app
         self._clock = clock
@@ -57,6 +60,9 @@ class Dispatcher:
                 case Notify(number, attempt):
                     self._owed.setdefault(("notificar", NOTICES, "avisos"), []).append([state.run, number, attempt])
         self._arrived.set()
+
+    def settled(self, _state: Orchestration) -> None:
+        pass
 
     @property
     def waiting(self) -> int:

@@ -17,8 +17,10 @@ from oraculo.adapters.sinks.prometheus import families as f
 from oraculo.adapters.sinks.prometheus.deadlines import Deadlines
 from oraculo.adapters.sinks.prometheus.readings import Readings
 from oraculo.core import events as ev
+from oraculo.core.flow import Flow, Spec
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
+from oraculo.core.verdict import flow_of
 from oraculo.core.vocabulary import Cause, Kind, Status
 from oraculo.ports.clock import Clock
 from oraculo.ports.store import Batch, Store
@@ -58,6 +60,7 @@ class Metrics:
             ev.AttemptFailed: self._attempt_failed,
             ev.TicketFailed: self._ticket_failed,
             ev.TicketsClosed: self._tickets_closed,
+            ev.CompensationStarted: self._undoing,
             ev.LateAnswerKept: lambda _step, _event, tally: _add(tally, self.families.late),
             ev.NoticeDelivered: lambda _step, _event, tally: _add(tally, self.families.notices, "entregue"),
             ev.NoticeFailed: lambda _step, _event, tally: _add(tally, self.families.notices, "falhou"),
@@ -137,14 +140,28 @@ class Metrics:
         return (queue, reason)
 
     def _started(self, _step: Step, event: ev.OrchestrationStarted, tally: Counts) -> None:
-        tally[self.families.started, "started", f.NO_BAND] += 1
-        for task in event.plan.tasks:
-            tally[self._generated[task.kind]] += 1
+        flow = event.plan.flow
+        tally[self.families.started, "started", f.NO_BAND if flow is None else flow.risk_band.value] += 1
+        if flow is None:
+            for task in event.plan.tasks:
+                tally[self._generated[task.kind]] += 1
+        else:
+            self._made(flow, flow.specs, tally)
+
+    def _made(self, flow: Flow, specs: Sequence[Spec], tally: Counts) -> None:
+        for spec in specs:
+            tally[self.families.generated, spec.task_type.value, flow.risk_band.value, flow.priority.value] += 1
+
+    def _undoing(self, step: Step, event: ev.CompensationStarted, tally: Counts) -> None:
+        tally[self.families.compensations, event.reason] += 1
+        flow = flow_of(step.state)
+        self._made(flow, flow.specs[step.state.undoes :], tally)
 
     def _closed(self, step: Step, event: ev.OrchestrationClosed, tally: Counts) -> None:
         state, status = step.state, event.status._value_
-        tally[self.families.completed, status, f.NO_BAND] += 1
-        self.families.duration.labels(status, f.NO_BAND).observe((step.at - state.started_at).total_seconds())
+        band = _band(state)
+        tally[self.families.completed, status, band] += 1
+        self.families.duration.labels(status, band).observe((step.at - state.started_at).total_seconds())
         if event.status is Status.TIMEOUT:
             self.families.lateness.labels(f.WORKFLOW).observe((step.at - state.deadline).total_seconds())
         if self._deadlines.ended(state.run, step.at):
@@ -156,9 +173,14 @@ class Metrics:
 
     def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
         state = step.state
-        kind = state.plan.tasks[position].kind._value_
+        kind = _type(state, position)
         tally[self.families.tickets, status, kind] += 1
         since = state.tickets[position].dispatched_at
+        if state.undoes and position >= state.undoes:
+            reason = state.undo_reason or ""
+            tally[self.families.undone, reason, status] += 1
+            if since is not None:
+                self.families.undo_duration.labels(reason, status).observe((step.at - since).total_seconds())
         if since is not None:
             self.families.ticket_duration.labels(status, kind).observe((step.at - since).total_seconds())
 
@@ -171,7 +193,7 @@ class Metrics:
 
     def _attempt_failed(self, step: Step, event: ev.AttemptFailed, tally: Counts) -> None:
         state, position = step.state, event.ticket
-        kind = state.plan.tasks[position].kind.value
+        kind = _type(state, position)
         number = str(event.attempt) if event.attempt < f.MOST_RETRIES else f"{f.MOST_RETRIES}+"
         tally[self.families.retries, kind, number] += 1
         tally[self.families.attempt_failures, kind, event.cause.value] += 1
@@ -181,7 +203,7 @@ class Metrics:
 
     def _ticket_failed(self, step: Step, event: ev.TicketFailed, tally: Counts) -> None:
         position = event.ticket
-        kind = step.state.plan.tasks[position].kind.value
+        kind = _type(step.state, position)
         self._ended(step, position, event.status.value, tally)
         if event.erros and event.erros[0].get("codigo") == REFUSED:
             tally[self.families.published, "refused"] += 1
@@ -190,14 +212,14 @@ class Metrics:
         cause = Cause.TIMEOUT if event.status is Status.TIMEOUT else Cause.ERRO
         tally[self.families.attempt_failures, kind, cause.value] += 1
         if cause is Cause.TIMEOUT:
-            tally[self.families.violations, f.NO_BAND, kind] += 1
+            tally[self.families.violations, _band(step.state), kind] += 1
             self._ticket_late(step, position)
 
     def _tickets_closed(self, step: Step, event: ev.TicketsClosed, tally: Counts) -> None:
         for position in event.tickets:
             self._ended(step, position, event.status.value, tally)
             if event.status is Status.TIMEOUT:
-                tally[self.families.violations, f.NO_BAND, step.state.plan.tasks[position].kind.value] += 1
+                tally[self.families.violations, _band(step.state), _type(step.state, position)] += 1
 
     def _overtaken(self, state: Orchestration, position: int, attempt: int, tally: Counts) -> None:
         """An answer that came before the broker's confirmation was recorded is as good as the confirmation."""
@@ -226,8 +248,22 @@ class Metrics:
         self._approaching()
         return generate_latest(self.registry)
 
+    def asked_workflow(self, query: str, status: str) -> None:
+        self.families.queries.labels(query, status).inc()
+
     def switched(self, source: str, target: str) -> None:
         self.families.switches.labels(source, target).inc()
+
+
+def _band(state: Orchestration) -> str:
+    flow = state.plan.flow
+    return f.NO_BAND if flow is None else flow.risk_band._value_
+
+
+def _type(state: Orchestration, position: int) -> str:
+    """Of a ticket: what Fluxo C calls it, else whether it collects or executes."""
+    flow = state.plan.flow
+    return state.plan.tasks[position].kind._value_ if flow is None else flow.specs[position].task_type._value_
 
 
 def _add(tally: Counts, *key: Any) -> None:

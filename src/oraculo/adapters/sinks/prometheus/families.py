@@ -12,6 +12,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Counter
 
 from oraculo.adapters.sinks.prometheus.distribution import Histogram
+from oraculo.core.compensation import TASK_FAILED
 from oraculo.core.vocabulary import Cause, Kind, Status
 
 NO_BAND = "none"  # a request has no risk band; a cognitive plan does
@@ -130,6 +131,34 @@ class Families:
             "risk_band",
             "task_type",
             known=tuple((NO_BAND, kind) for kind in TASK_TYPES),
+        )
+        self.compensations = counter(
+            "orchestration_compensations_triggered_total",
+            "Plans whose work is being undone",
+            "reason",
+            known=((TASK_FAILED,),),
+        )
+        self.undone = counter(
+            "orchestration_compensations_executed_total",
+            "Tickets that undo another, as they ended",
+            "reason",
+            "status",
+            known=tuple((TASK_FAILED, status) for status in TICKET_ENDINGS),
+        )
+        self.undo_duration = histogram(
+            "orchestration_compensation_duration_seconds",
+            "From the release of a ticket that undoes another to its end",
+            WORKFLOW_BUCKETS,
+            "reason",
+            "status",
+            known=tuple((TASK_FAILED, status) for status in TICKET_ENDINGS),
+        )
+        self.queries = counter(
+            "orchestration_workflow_query_total",
+            "Questions asked of workflows of Fluxo C",
+            "query_name",
+            "status",
+            known=(("get_status", "success"), ("get_tickets", "success")),
         )
         self.approaching = counter(
             "orchestration_deadline_approaching_total",

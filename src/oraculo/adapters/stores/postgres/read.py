@@ -11,7 +11,7 @@ import orjson
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
 from oraculo.adapters.stores.postgres.connections import Connection
-from oraculo.ports.store import DeadLetter, Live, Recorded, SystemEvent
+from oraculo.ports.store import DeadLetter, Key, Live, Recorded, SystemEvent
 from oraculo.wire import records
 
 _STEP = "SELECT run, first, at, format, events, position FROM journal"
@@ -26,6 +26,12 @@ async def locate(connection: Connection, correlation_ids: Sequence[str]) -> dict
     wanted = Texts(name for name in correlation_ids if storable(name))
     rows = await fetch(connection, "SELECT correlation_id, run FROM runs WHERE correlation_id = ANY (%s)", (wanted,))
     return {name: run for name, run in rows}
+
+
+async def keyed(connection: Connection, keys: Sequence[str]) -> dict[str, Key]:
+    wanted = Texts(key for key in keys if storable(key))
+    sql = "SELECT key, fingerprint, run FROM idempotency_keys WHERE key = ANY (%s)"
+    return {row[0]: Key(*row) for row in await fetch(connection, sql, (wanted,))}
 
 
 def recorded(row: tuple[Any, ...]) -> Recorded:

@@ -25,6 +25,7 @@ from oraculo.ports.store import (
     DeadLetter,
     FailingQueue,
     Found,
+    Key,
     Live,
     Query,
     Recorded,
@@ -93,6 +94,9 @@ class PostgresStore:
 
     async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
         return await self._pool.read(lambda c: read.locate(c, correlation_ids))
+
+    async def keyed(self, keys: Sequence[str]) -> dict[str, Key]:
+        return await self._pool.read(lambda c: read.keyed(c, keys))
 
     async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
         return await self._pool.read(lambda c: read.load(c, runs))

@@ -1,0 +1,265 @@
+"""Where plans of Fluxo C arrive, from Kafka or over HTTP: decision → C0 and C1 → plan → Start → durable.
+
+A plan runs once, however often it or a decision about it comes, and whichever way: its `plan_id` is its key. What is
+not going to run is recorded with the reason, and what came as a message and cannot be used goes to the dead letters, on
+the topic that its users look at too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any
+
+import structlog
+
+from oraculo.core.cognitive import CognitivePlan, FlowRules, plan_of
+from oraculo.core.commands import Approve, Start
+from oraculo.core.decision import Course, Decision
+from oraculo.core.plan import Notify
+from oraculo.core.ticket_id import parse_ticket_id
+from oraculo.core.vocabulary import Kind, Priority
+from oraculo.errors import BrokerError, DuplicateCorrelationError, PlanError, UnknownIdError, WireError
+from oraculo.ports.broker import Delivery
+from oraculo.ports.store import Key, SystemEvent
+from oraculo.runtime.ids import new_correlation_id
+from oraculo.runtime.intake import quarantined
+from oraculo.runtime.reception import Reception, Trace, pass_on
+from oraculo.runtime.work import Fate, Outcome, Work
+from oraculo.wire import names, quarantine, strict_json, trace_context
+from oraculo.wire.flow.decisions import decision_of
+from oraculo.wire.flow.results import recorded_result
+from oraculo.wire.payloads import NO_HEADERS
+
+log = structlog.get_logger("oraculo.plans")
+
+Decode = Callable[[str, bytes], dict[str, Any]]
+REFUSED = "plan_refused"  # the kind of system event that says why a plan does not run
+
+
+class Answer(StrEnum):
+    """What is said to whoever brings a plan."""
+
+    ACCEPTED = "accepted"
+    AWAITING_APPROVAL = "awaiting_approval"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """`correlation_id` and `run` are those of the orchestration; empty when there is none."""
+
+    answer: Answer
+    plan_id: str
+    correlation_id: str = ""
+    run: int = 0
+    new: bool = False
+    reason: str = ""
+
+
+def key_of(plan_id: str) -> str:
+    return f"plan:{plan_id}"
+
+
+class PlanDesk:
+    """`decode` reads a record in whatever form it came. `topic` is where decisions come from."""
+
+    def __init__(self, reception: Reception, rules: FlowRules, decode: Decode, trace: Trace = pass_on) -> None:
+        self._reception = reception
+        self._engine = reception.engine
+        self._rules = rules
+        self._decode = decode
+        self._trace = trace
+        self.validations = {"valid": 0, "invalid": 0}
+        self.unnamed = 0  # plans without a correlation_id
+
+    # -- over HTTP and from Python -----------------------------------------------------------------------------------
+
+    async def accept(
+        self,
+        value: Any,
+        *,
+        timeout: timedelta | None = None,
+        priority: Priority | None = None,
+        name: str | None = None,
+        notify: Notify = Notify(),
+        traceparent: str | None = None,
+    ) -> Taken:
+        """A decision or a plan, decoded from JSON. Durable when it returns. WireError or PlanError: it cannot run, and
+        that is recorded; DuplicateCorrelationError: another plan goes by that id."""
+        self._engine.admit()
+        try:
+            decision = decision_of(value)
+            if name is not None:
+                decision = replace(decision, correlation_id=name)
+            if priority is not None and decision.plan is not None:
+                decision = replace(decision, plan=replace(decision.plan, priority=priority))
+            work = self._work(decision, timeout, notify, traceparent)
+        except (WireError, PlanError) as error:
+            self.validations["invalid"] += 1
+            await self._refused(value if isinstance(value, dict) else {}, _reason(error), error.detail)
+            raise
+        if work is None:
+            await self._refused(value, "rejected", decision.reasoning)
+            return Taken(Answer.REJECTED, decision.plan_id, reason=decision.reasoning or "the decision is reject")
+        self.validations["valid"] += 1
+        await self._name([work])
+        outcome = (await self._engine.submit([work]))[0]
+        if outcome.fate is Fate.CONFLICT:
+            raise DuplicateCorrelationError("plan_id", decision.plan_id)
+        answer = Answer.AWAITING_APPROVAL if decision.course() is Course.ASK else Answer.ACCEPTED
+        return Taken(
+            answer,
+            decision.plan_id,
+            outcome.correlation_id or work.correlation_id,
+            outcome.run,
+            outcome.fate is Fate.APPLIED,
+        )
+
+    async def approve(self, correlation_id: str, approved: bool, by: str, reason: str) -> bool:
+        """True when it was waiting for that."""
+        outcome = (await self._engine.submit([Work(Approve(approved, by, reason), correlation_id)]))[0]
+        if outcome.fate is Fate.UNKNOWN:
+            raise UnknownIdError("orchestration", correlation_id)
+        return outcome.fate is Fate.APPLIED
+
+    async def run_of(self, plan_id: str) -> int:
+        """The orchestration of a plan."""
+        found = (await self._engine.store.keyed([key_of(plan_id)])).get(key_of(plan_id))
+        if found is None:
+            raise UnknownIdError("plan", plan_id)
+        return found.run
+
+    # -- as messages -------------------------------------------------------------------------------------------------
+
+    def from_message(self, raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
+        """A message with a decision or a plan as work. A rejected one is work for nobody, but still to be recorded."""
+        plan_id = ""
+        try:
+            value = self._decode("ConsolidatedDecision", raw)
+            plan_id = str(value.get("plan_id") or "")
+            decision = decision_of(value)
+            work = self._work(decision, None, Notify(), trace_context.of_message(None, headers))
+        except (WireError, PlanError) as error:
+            self.validations["invalid"] += 1
+            return quarantined(raw, queue, error, plan_id)
+        if work is None:
+            return Work(correlation_id=decision.plan_id, queue=queue, body=raw)
+        self.validations["valid"] += 1
+        work.queue, work.body = queue, raw
+        return work
+
+    async def submit(self, works: list[Work]) -> list[Outcome]:
+        """Takes what `from_message` made. Everything that is not going to run is recorded, and put on the topic of dead
+        letters, before the message is acknowledged."""
+        for work in works:
+            if work.dead is not None:
+                await self._refused({"plan_id": work.correlation_id}, work.dead.reason, work.dead.detail)
+            elif work.command is None:
+                value = self._decode("ConsolidatedDecision", work.body)
+                await self._refused(value, "rejected", str(value.get("reasoning_summary") or ""))
+        await self._name([work for work in works if isinstance(work.command, Start)])
+        outcomes = await self._engine.submit(works, piecewise=True)
+        for number, (work, outcome) in enumerate(zip(works, outcomes, strict=True)):
+            if outcome.fate is Fate.QUARANTINED and not await self._to_dead_letters(work, outcome):
+                outcomes[number] = Outcome(Fate.RETRY)
+        return outcomes
+
+    def result_from_message(self, raw: bytes, queue: str, _headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
+        """A message with the result of a ticket as work."""
+        ticket = ""
+        try:
+            value = self._decode("ExecutionResult", raw)
+            ticket = str(value.get("ticket_id") or "")
+            found = parse_ticket_id(ticket)
+            if found is None:
+                raise WireError("unknown_ticket", f"ticket_id {ticket[:80]!r} is none of ours")
+            result = recorded_result(value, raw)
+        except WireError as error:
+            return quarantined(raw, queue, error)
+        worker = value.get("agent_id")
+        return Work(
+            result, run=found[0], queue=queue, body=raw, worker=worker if isinstance(worker, str) else ""
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _work(
+        self, decision: Decision, timeout: timedelta | None, notify: Notify, traceparent: str | None
+    ) -> Work | None:
+        """None when the decision is to do nothing."""
+        course = decision.course()
+        if course is Course.REJECT:
+            return None
+        now = self._engine.clock.now()
+        if decision.valid_until is not None and decision.valid_until <= now:
+            raise PlanError(f"the decision expired at {decision.valid_until.isoformat()}", "valid_until")
+        plan = decision.plan
+        if plan is None:
+            raise PlanError("the decision carries no cognitive_plan", "cognitive_plan")
+        asked = replace(plan, requires_approval=course is Course.ASK)
+        name = decision.correlation_id or plan.correlation_id
+        if name is None:
+            self.unnamed += 1
+            name = new_correlation_id()
+        made = plan_of(asked, self._rules, now, _queue_of_class, name=name, timeout=timeout, notify=notify)
+        self._reception.check_notify(made)
+        run = self._engine.numbers.next(now)
+        fingerprint = _fingerprint(plan)
+        trace = self._trace(traceparent or _trace_of(plan), run)
+        return Work(
+            Start(run, name, made, fingerprint, trace), name, key=Key(key_of(plan.plan_id), fingerprint, run)
+        )
+
+    async def _name(self, works: list[Work]) -> None:
+        """An intent may have more than one plan, and all of them carry its correlation_id. The first plan goes by that
+        id; the others add their own."""
+        taken = await self._engine.store.locate([work.correlation_id for work in works])
+        if not taken:
+            return
+        keys = await self._engine.store.keyed([work.key.key for work in works if work.key is not None])
+        for work in works:
+            run = taken.get(work.correlation_id)
+            if run is None or work.key is None or work.key.key in keys:
+                continue
+            start = work.command
+            assert isinstance(start, Start)
+            work.correlation_id = f"{work.correlation_id[:60]}.{work.key.key.removeprefix('plan:')}"[:128]
+            work.command = replace(start, correlation_id=work.correlation_id)
+
+    async def _refused(self, value: Mapping[str, Any], reason: str, detail: str) -> None:
+        about = {name: value.get(name) for name in ("plan_id", "decision_id", "intent_id", "correlation_id")}
+        body = {**{name: str(text)[:128] for name, text in about.items() if text}, "motivo": reason, "detalhe": detail}
+        log.warning("plan refused", **body)
+        await self._engine.store.record_system_event(SystemEvent(REFUSED, self._engine.clock.now(), body))
+
+    async def _to_dead_letters(self, work: Work, outcome: Outcome) -> bool:
+        detail = work.dead.detail if work.dead is not None else ""
+        message = quarantine.outgoing(Delivery(work.queue, work.body, None), outcome.reason, detail)
+        try:
+            await self._engine.broker.publish([message])
+        except BrokerError as error:
+            log.warning("cannot publish a dead letter", queue=message.queue, error=str(error))
+            return False
+        return True
+
+
+def _queue_of_class(worker: str) -> str:
+    return names.queue_of(Kind.EXECUCAO, worker)
+
+
+def _fingerprint(plan: CognitivePlan) -> str:
+    return blake2b(strict_json.canonical(strict_json.loads_trusted(plan.document)), digest_size=16).hexdigest()
+
+
+def _trace_of(plan: CognitivePlan) -> str | None:
+    if plan.trace_id is None or plan.span_id is None:
+        return None
+    return trace_context.parse(trace_context.make(plan.trace_id, plan.span_id))
+
+
+def _reason(error: WireError | PlanError) -> str:
+    return error.code if isinstance(error, WireError) else "invalid_plan"
