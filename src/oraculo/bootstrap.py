@@ -24,6 +24,7 @@ import structlog
 
 from oraculo import logs
 from oraculo.adapters.brokers.failover import FailoverBroker, Switch
+from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.prometheus import Metrics
@@ -32,8 +33,9 @@ from oraculo.core.events import OrchestrationClosed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
+from oraculo.flow_parts import broker_for
 from oraculo.logs.events import EventLog
-from oraculo.parts import broker_of, cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
+from oraculo.parts import cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
@@ -103,7 +105,7 @@ class Oraculo:
                 ours = store_of(settings.store, exclusive=True)
                 stack.push_async_callback(ours.close)
                 store = await ours.open()
-            broker = self.broker or broker_of(settings.broker, settings.broker_dwell_s)
+            broker = self.broker or broker_for(settings)
             stack.push_async_callback(broker.close)
             notifier = await stack.enter_async_context(
                 WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)
@@ -135,8 +137,9 @@ class Oraculo:
                 lease=timedelta(seconds=settings.replica_lease_s),
                 cache=self.cache,
             )
-            if isinstance(broker, FailoverBroker):
-                broker.on_switch = self._switched
+            publishing = broker.main if isinstance(broker, RoutingBroker) else broker
+            if isinstance(publishing, FailoverBroker):
+                publishing.on_switch = self._switched
             self.reception = Reception(
                 self.engine,
                 defaults_of(settings),

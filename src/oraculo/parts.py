@@ -3,6 +3,7 @@ are asked for, and a missing one names the extra to install."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -56,21 +57,23 @@ _SERVERS = {  # scheme → extra, module, class; clients are imported when they 
 }
 
 
-def broker_of(urls: str, dwell: float = DWELL) -> Broker:
-    """`memory://`, the URL of a server, or several with commas between: then with failover, the first one first."""
-    members = [_one_broker(url.strip()) for url in urls.split(",")]
+def broker_of(urls: str, dwell: float = DWELL, groups: Mapping[str, str] | None = None) -> Broker:
+    """`memory://`, the URL of a server, or several with commas between: then with failover, the first one first.
+    `groups`: queues that Kafka's consumers read in a group of that name."""
+    members = [_one_broker(url.strip(), groups or {}) for url in urls.split(",")]
     if len(members) == 1:
         return members[0]
     return FailoverBroker(members, dwell=dwell)
 
 
-def _one_broker(url: str) -> Broker:
+def _one_broker(url: str, groups: Mapping[str, str]) -> Broker:
     scheme = scheme_of(url)
+    options = {"groups": groups} if scheme == "kafka" else {}
     if scheme == "memory":
         return MemoryBroker()
     extra, module, name = _SERVERS[scheme]
     try:
-        found: Broker = getattr(import_module(f"oraculo.adapters.brokers.{module}"), name)(url)
+        found: Broker = getattr(import_module(f"oraculo.adapters.brokers.{module}"), name)(url, **options)
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{scheme}://", extra) from error
     return found

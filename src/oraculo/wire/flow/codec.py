@@ -1,7 +1,8 @@
-"""Records of Fluxo C ↔ bytes: Avro in the framing of a schema registry (0x00, a number of four bytes, the body), or JSON.
+"""Records of Fluxo C ↔ bytes: Avro in the framing of a schema registry (0x00, the schema's number in four bytes, the
+body), or JSON.
 
-Both are read, whoever sends them; `format` is what we write. Everything that can be wrong with bytes is a WireError with
-a code of its own. Only what nobody could ask the registry yet is a RegistryUnavailableError: those bytes may be fine.
+Both are read, whoever sends them; `format` is what we write. Whatever is wrong with bytes is a WireError with a code of
+its own. Only what nobody could ask the registry yet is a RegistryUnavailableError: those bytes may be fine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A CognitivePlan as it comes → the plan of the core. Tolerant where its producers differ, strict where it would matter.
+"""A CognitivePlan as it comes → the plan of the core. Tolerant where its producers differ, strict where it matters.
 
 Whether it makes sense (cycles, expiry, unknown ids, ranges) is for core/cognitive.py to say; here it is only read.
 """
