@@ -24,6 +24,7 @@ import structlog
 
 from oraculo import logs
 from oraculo.adapters.brokers.failover import FailoverBroker, Switch
+from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.prometheus import Metrics
@@ -32,19 +33,9 @@ from oraculo.core.events import OrchestrationClosed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
+from oraculo.flow_parts import broker_for, codec_of, flow_rules, on_kafka, registry_of, topics_of
 from oraculo.logs.events import EventLog
-from oraculo.parts import (
-    avro_topics,
-    brokers_of,
-    cache_of,
-    codec_of,
-    defaults_of,
-    engine_of,
-    flow_rules,
-    store_of,
-    task_types_of,
-    tracer_of,
-)
+from oraculo.parts import cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
@@ -115,7 +106,7 @@ class Oraculo:
                 ours = store_of(settings.store, exclusive=True)
                 stack.push_async_callback(ours.close)
                 store = await ours.open()
-            broker = self.broker or brokers_of(settings)
+            broker = self.broker or broker_for(settings)
             stack.push_async_callback(broker.close)
             notifier = await stack.enter_async_context(
                 WebhookNotifier(settings.webhook_secrets, settings.webhook_allow, clock=self.clock.now)
@@ -133,7 +124,7 @@ class Oraculo:
                 await self.tracer.recover(store)
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
-            codec = await codec_of(settings) if settings.takes_plans else None
+            codec = await self._codec(stack) if settings.takes_plans else None
             self.engine = engine_of(
                 settings,
                 store,
@@ -147,12 +138,13 @@ class Oraculo:
                 name=settings.replica_name or f"{socket.gethostname()}:{os.getpid()}",
                 lease=timedelta(seconds=settings.replica_lease_s),
                 cache=self.cache,
-                writer=None if codec is None else OrderWriter(codec.encode, avro_topics(settings)),
+                writer=self._writer(codec),
                 ceiling=settings.max_parallel_tickets if codec is not None else None,
                 tickets=settings.kafka_tickets,
             )
-            if isinstance(broker, FailoverBroker):
-                broker.on_switch = self._switched
+            publishing = broker.main if isinstance(broker, RoutingBroker) else broker
+            if isinstance(publishing, FailoverBroker):
+                publishing.on_switch = self._switched
             self.reception = Reception(
                 self.engine,
                 defaults_of(settings),
@@ -178,6 +170,19 @@ class Oraculo:
             raise
         return self
 
+    async def _codec(self, stack: AsyncExitStack) -> Codec:
+        """How records of Fluxo C are read and written, ready to be used."""
+        registry = registry_of(self.settings)
+        stack.push_async_callback(registry.close)
+        codec = codec_of(self.settings, registry)
+        await codec.learn()
+        return codec
+
+    def _writer(self, codec: Codec | None) -> OrderWriter:
+        if codec is None or not on_kafka(self.settings):
+            return OrderWriter()
+        return OrderWriter(codec.encode, topics_of(self.settings).every)
+
     def _take_plans(self, codec: Codec) -> PlanDesk:
         """Fluxo C: decisions come from one topic, results of tickets from another."""
         desk = PlanDesk(
@@ -189,9 +194,7 @@ class Oraculo:
         self.engine.listen(
             self.settings.kafka_consensus, desk.from_message, submit=desk.submit, opens=True, prepare=codec.learn
         )
-        self.engine.listen(
-            self.settings.kafka_results, desk.result_from_message, heard=True, prepare=codec.learn
-        )
+        self.engine.listen(self.settings.kafka_results, desk.result_from_message, heard=True, prepare=codec.learn)
         return desk
 
     @staticmethod

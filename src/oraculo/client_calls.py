@@ -127,8 +127,8 @@ def is_plan(request: Mapping[str, Any]) -> bool:
 
 
 def submit(request: Mapping[str, Any], idempotency_key: str | None = None) -> Script[Submitted]:
-    """Hand in a request, or a plan of Fluxo C; durable when it returns. With a key (or a `correlation_id`) a request may
-    be repeated safely; a plan always may."""
+    """Hand in a request, or a plan of Fluxo C; durable when it returns. With a key (or a `correlation_id`) a request
+    may be repeated safely; a plan always may."""
     if is_plan(request):
         return (yield from submit_plan(request))
     headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}

@@ -13,7 +13,8 @@
     │   │   └── FencedError       another process has taken over what this one was doing
     │   └── StoreTooNewError      the database was written by a newer Oráculo
     ├── BrokerError
-    │   └── BrokerUnavailableError the broker did not confirm
+    │   ├── BrokerUnavailableError the broker did not confirm
+    │   └── RegistryUnavailableError the schema registry cannot be asked right now
     ├── WorkError                 raised by worker functions: the work failed, and how
     ├── ApiError                  the server answered a client with a problem document
     └── ServerUnreachableError    a client got no answer from the server
@@ -132,6 +133,10 @@ class BrokerUnavailableError(BrokerError):
         self.unconfirmed = unconfirmed
         self.refused = list(refused)
         self.works = works
+
+
+class RegistryUnavailableError(BrokerError):
+    """The schema registry cannot be asked right now. Nothing is wrong with the message; try again later."""
 
 
 class WorkError(OraculoError):

@@ -3,6 +3,7 @@ are asked for, and a missing one names the extra to install."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -56,21 +57,23 @@ _SERVERS = {  # scheme → extra, module, class; clients are imported when they 
 }
 
 
-def broker_of(urls: str, dwell: float = DWELL) -> Broker:
-    """`memory://`, the URL of a server, or several with commas between: then with failover, the first one first."""
-    members = [_one_broker(url.strip()) for url in urls.split(",")]
+def broker_of(urls: str, dwell: float = DWELL, groups: Mapping[str, str] | None = None) -> Broker:
+    """`memory://`, the URL of a server, or several with commas between: then with failover, the first one first.
+    `groups`: queues that Kafka's consumers read in a group of that name."""
+    members = [_one_broker(url.strip(), groups or {}) for url in urls.split(",")]
     if len(members) == 1:
         return members[0]
     return FailoverBroker(members, dwell=dwell)
 
 
-def _one_broker(url: str) -> Broker:
+def _one_broker(url: str, groups: Mapping[str, str]) -> Broker:
     scheme = scheme_of(url)
+    options = {"groups": groups} if scheme == "kafka" else {}
     if scheme == "memory":
         return MemoryBroker()
     extra, module, name = _SERVERS[scheme]
     try:
-        found: Broker = getattr(import_module(f"oraculo.adapters.brokers.{module}"), name)(url)
+        found: Broker = getattr(import_module(f"oraculo.adapters.brokers.{module}"), name)(url, **options)
     except ModuleNotFoundError as error:
         raise MissingExtraError(f"{scheme}://", extra) from error
     return found
@@ -92,33 +95,6 @@ def cache_of(settings: Settings) -> Cache | None:
         return None
     made: Cache = import_module("oraculo.adapters.caches.redis").RedisCache(where)
     return made
-
-
-async def codec_of(settings: Settings) -> Codec:
-    """How records of Fluxo C are read and written: in Avro where Kafka is, else as JSON. Ready to be used."""
-    if settings.kafka_registry:
-        registry: Registry = import_module("oraculo.adapters.registry.http").HttpRegistry(settings.kafka_registry)
-    else:
-        registry = LocalRegistry()
-    codec = Codec(registry, AVRO if avro_topics(settings) else JSON)
-    await codec.learn()
-    return codec
-
-
-def avro_topics(settings: Settings) -> frozenset[str]:
-    """The topics of Fluxo C that are on Kafka, where their users expect Avro."""
-    on_kafka = settings.kafka_servers or scheme_of(settings.broker) == "kafka"
-    return topics_of(settings).every if on_kafka else frozenset()
-
-
-def flow_rules(settings: Settings) -> FlowRules:
-    changed = settings.default_timeout_ms != UNCHANGED_TIMEOUT_MS
-    return FlowRules(
-        topic=settings.kafka_tickets,
-        sla=SlaRules(settings.ticket_min_timeout_ms, settings.ticket_timeout_buffer),
-        timeout=timedelta(milliseconds=settings.default_timeout_ms) if changed else FLOW_SLA,
-        backoff=Backoff(timedelta(seconds=settings.retry_base_s), timedelta(seconds=settings.retry_cap_s)),
-    )
 
 
 def defaults_of(settings: Settings) -> Defaults:

@@ -475,7 +475,9 @@ def _check_kafka(settings: Settings) -> None:
         seen.add(topic)
     secured = settings.kafka_security.startswith("SASL_")
     if secured and not settings.kafka_user:
-        raise SettingsError("KAFKA_SASL_USERNAME", "", f"a name, with KAFKA_SECURITY_PROTOCOL={settings.kafka_security}")
+        raise SettingsError(
+            "KAFKA_SASL_USERNAME", "", f"a name, with KAFKA_SECURITY_PROTOCOL={settings.kafka_security}"
+        )
     if settings.kafka_user and not secured:
         raise SettingsError(
             "KAFKA_SECURITY_PROTOCOL", settings.kafka_security, "SASL_PLAINTEXT or SASL_SSL, with KAFKA_SASL_USERNAME"

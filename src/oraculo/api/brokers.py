@@ -26,7 +26,7 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
     if engine.prober is None:
         return []
     known = getattr(broker, "members", {broker.scheme: broker})
-    active = getattr(broker, "active", broker.scheme)
+    active = {getattr(broker, "active", broker.scheme), *getattr(broker, "apart", ())}
     breakers = getattr(broker, "breakers", {})
     found = []
     for name, probe in engine.prober.found.items():
@@ -35,7 +35,7 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
         found.append(
             {
                 "nome": name,
-                "publica": name == active,
+                "publica": name in active,
                 "conectado": health.connected,
                 "ok": probe.ok if probe.ok is None else probe.ok and health.connected,
                 "aberto": breakers[name].open if name in breakers else False,
@@ -45,7 +45,7 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
                 "reconexoes": health.reconnects,
                 "erro": redact(probe.error or health.error) or None,
                 "aguardando": waiting,
-                "drenando": name != active and any(waiting.get(intake.queue) for intake in engine.intakes),
+                "drenando": name not in active and any(waiting.get(intake.queue) for intake in engine.intakes),
             }
         )
     return found

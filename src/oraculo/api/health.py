@@ -69,11 +69,14 @@ async def state_of_health(oraculo: Oraculo) -> dict[str, Any]:
 
 
 async def _broker(engine: LocalEngine) -> dict[str, Any]:
-    """One that works is enough; each is shown as its last probe found it."""
+    """One that works is enough, and the one apart where some queues are on another; each is shown as its last probe
+    found it."""
     found = members(engine)
     check: dict[str, Any] = {"ok": True, "durability": None}
     if found:
-        check["ok"] = any(one["ok"] or (one["ok"] is None and one["conectado"]) for one in found)
+        apart = getattr(engine.broker, "apart", ())
+        works = {one["nome"]: one["ok"] or (one["ok"] is None and one["conectado"]) for one in found}
+        check["ok"] = all(works[name] for name in apart) and any(works[name] for name in works if name not in apart)
         known = [one["durabilidade"] for one in found if one["durabilidade"]]
         check["durability"] = min(known, key=CLASSES.index) if known else None
         check["brokers"] = [{key: one[key] for key in SHOWN} for one in found]

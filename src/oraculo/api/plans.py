@@ -44,8 +44,8 @@ def traceparent_of(request: Request) -> str | None:
     status_code=202,
     summary="Bring a plan of Fluxo C",
     description="A CognitivePlan, or a ConsolidatedDecision that carries one. Durable when the answer arrives. A plan "
-    "runs once: the same `plan_id` again answers the same orchestration, with another content 409. A decision to reject "
-    "is answered with `rejected` and recorded; one that wants a human waits for `…/approve` or `…/reject`.",
+    "runs once: the same `plan_id` again answers the same orchestration, with another content 409. A decision to "
+    "reject is answered with `rejected` and recorded; one that wants a human waits for `…/approve` or `…/reject`.",
     response_class=Response,
     responses={
         202: answer(documents.PlanTaken, "Taken", headers={"Location": "where the orchestration is"}),
@@ -95,8 +95,8 @@ async def approve(request: Request, oraculo: Running, correlation_id: paths.Corr
 @router.post(
     f"{paths.ORCHESTRATIONS}/{{correlation_id:segment}}/reject",
     summary="Refuse a plan that waits for a human",
-    description="It ends `cancelada`, and nothing is published. What does not wait for a decision is not changed by one: "
-    "`aplicada` is false.",
+    description="It ends `cancelada`, and nothing is published. What does not wait for a decision is not changed by "
+    "one: `aplicada` is false.",
     response_class=Response,
     responses={200: answer(documents.Decided, "Where it stands now"), **problems.documented(404, 408, 413, 415, 422)},
     openapi_extra=body.documented(bodies.ApprovalRequest, required=False),

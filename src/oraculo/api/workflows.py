@@ -31,8 +31,12 @@ WorkflowId = Annotated[str, Path(examples=["orch-plan-001"], description="`orch-
 
 def _priority(given: int) -> Priority:
     """From 1 to 10, as the original takes it."""
-    return Priority.LOW if given <= 2 else Priority.NORMAL if given <= 5 else (
-        Priority.HIGH if given <= 8 else Priority.CRITICAL
+    return (
+        Priority.LOW
+        if given <= 2
+        else Priority.NORMAL
+        if given <= 5
+        else (Priority.HIGH if given <= 8 else Priority.CRITICAL)
     )
 
 
@@ -53,7 +57,7 @@ async def start(request: Request, oraculo: Running) -> Response:
         raise requests.invalid(error) from None
     taken = await desk.accept(
         asked.cognitive_plan,
-        timeout=timedelta(seconds=asked.sla_deadline_seconds),
+        within=timedelta(seconds=asked.sla_deadline_seconds),
         priority=_priority(asked.priority) if "priority" in asked.model_fields_set else None,
         name=asked.correlation_id,
         traceparent=traceparent_of(request),
@@ -104,7 +108,8 @@ async def ask(request: Request, oraculo: Running, workflow_id: WorkflowId) -> Re
     state = await _state_of(oraculo, workflow_id)
     oraculo.metrics.asked_workflow(asked.query_name, "success")
     if asked.query_name == "get_tickets":
-        return answered({"workflow_id": workflow_id, "query_name": "get_tickets", "result": {"tickets": _tickets(oraculo, state)}})
+        result: dict[str, Any] = {"tickets": _tickets(state)}
+        return answered({"workflow_id": workflow_id, "query_name": "get_tickets", "result": result})
     result = {
         "status": _workflow_status(state),
         "tickets_generated": verdict.asked(state),
@@ -131,7 +136,7 @@ async def by_plan(
     oraculo: Running, plan_id: Annotated[str, Path(examples=["plan-001"])], query: Annotated[PlanTicketsQuery, Query()]
 ) -> Response:
     state = await oraculo.state_of_run(await desk_of(oraculo).run_of(plan_id))
-    chosen = [one for one in _tickets(oraculo, state) if query.status is None or one["status"] == query.status]
+    chosen = [one for one in _tickets(state) if query.status is None or one["status"] == query.status]
     page = chosen[query.offset : query.offset + query.limit]
     more = query.offset + len(page) < len(chosen)
     return answered({"tickets": page, "total": len(chosen), "has_more": more, "cached": False})
@@ -173,9 +178,8 @@ def _workflow_status(state: Orchestration) -> str:
     }.get(state.status, "failed")
 
 
-def _tickets(oraculo: Oraculo, state: Orchestration) -> list[dict[str, Any]]:
-    now = oraculo.now()
-    return [execution_ticket(state, position, now) for position in range(len(state.tickets))]
+def _tickets(state: Orchestration) -> list[dict[str, Any]]:
+    return [execution_ticket(state, position) for position in range(len(state.tickets))]
 
 
 async def _state_of(oraculo: Oraculo, workflow_id: str) -> Orchestration:

@@ -80,12 +80,15 @@ def asked(state: Orchestration) -> int:
 
 
 def ticket_status(state: Orchestration, position: int) -> TicketStatus:
-    """As Fluxo C calls it. A ticket that was cancelled failed: its reason says why."""
+    """As Fluxo C calls it. A ticket that was cancelled failed: its reason says why. One that could not be undone is
+    what it was before."""
     ticket = state.tickets[position]
-    undone = state.undone.get(position)
-    if undone is not None:
-        done = state.tickets[undone].status is Status.CONCLUIDA
-        return TicketStatus.COMPENSATED if done else TicketStatus.COMPENSATING
+    if position in state.undone:
+        undoing = state.tickets[state.undone[position]]
+        if undoing.phase is not Phase.CLOSED:
+            return TicketStatus.COMPENSATING
+        if undoing.status is Status.CONCLUIDA:
+            return TicketStatus.COMPENSATED
     if ticket.status is Status.CONCLUIDA:
         return TicketStatus.COMPLETED
     if ticket.phase is Phase.CLOSED:

@@ -59,8 +59,8 @@ LOOK_AGAIN = 1.0  # seconds at most between two looks at the clock
 class LocalEngine:
     """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError. `supervised`:
     brokers are probed end to end, and their dead-letter queues are emptied into the table. `passive`: what is handed in
-    here is handled and sent; messages, deadlines and the dead are for other processes to look after. `ceiling` bounds how
-    many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to."""
+    here is handled and sent; messages, deadlines and the dead are for other processes to look after. `ceiling` bounds
+    how many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to."""
 
     minds = True  # looks after deadlines, and after what dead processes left
 

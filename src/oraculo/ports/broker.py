@@ -15,13 +15,14 @@ from typing import Any, Protocol
 
 @dataclass(slots=True)
 class Outgoing:
-    """`message_id` is the same whenever the same message is sent again; empty when the sender does not care."""
+    """`message_id` is the same whenever the same message is sent again; empty when the sender does not care. Messages
+    with the same `key` stay in order where a broker divides its queues; others ignore it."""
 
     queue: str
     body: bytes
     message_id: str
     headers: dict[str, str] | None = None
-    key: str = ""  # messages of one key stay in order, where the broker knows how
+    key: str = ""
 
 
 @dataclass(slots=True)

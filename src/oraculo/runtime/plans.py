@@ -30,13 +30,15 @@ from oraculo.runtime.intake import quarantined
 from oraculo.runtime.reception import Reception, Trace, pass_on
 from oraculo.runtime.work import Fate, Outcome, Work
 from oraculo.wire import names, quarantine, strict_json, trace_context
+from oraculo.wire.flow import schemas
 from oraculo.wire.flow.decisions import decision_of
-from oraculo.wire.flow.results import recorded_result
+from oraculo.wire.flow.results import answer
 from oraculo.wire.payloads import NO_HEADERS
 
 log = structlog.get_logger("oraculo.plans")
 
-Decode = Callable[[str, bytes], dict[str, Any]]
+READ = (schemas.CONSOLIDATED_DECISION, schemas.COGNITIVE_PLAN)
+Decode = Callable[[str | tuple[str, ...], bytes], dict[str, Any]]
 REFUSED = "plan_refused"  # the kind of system event that says why a plan does not run
 
 
@@ -82,7 +84,7 @@ class PlanDesk:
         self,
         value: Any,
         *,
-        timeout: timedelta | None = None,
+        within: timedelta | None = None,
         priority: Priority | None = None,
         name: str | None = None,
         notify: Notify = Notify(),
@@ -97,7 +99,7 @@ class PlanDesk:
                 decision = replace(decision, correlation_id=name)
             if priority is not None and decision.plan is not None:
                 decision = replace(decision, plan=replace(decision.plan, priority=priority))
-            work = self._work(decision, timeout, notify, traceparent)
+            work = self._work(decision, within, notify, traceparent)
         except (WireError, PlanError) as error:
             self.validations["invalid"] += 1
             await self._refused(value if isinstance(value, dict) else {}, _reason(error), error.detail)
@@ -139,7 +141,7 @@ class PlanDesk:
         """A message with a decision or a plan as work. A rejected one is work for nobody, but still to be recorded."""
         plan_id = ""
         try:
-            value = self._decode("ConsolidatedDecision", raw)
+            value = self._decode(READ, raw)
             plan_id = str(value.get("plan_id") or "")
             decision = decision_of(value)
             work = self._work(decision, None, Notify(), trace_context.of_message(None, headers))
@@ -159,7 +161,7 @@ class PlanDesk:
             if work.dead is not None:
                 await self._refused({"plan_id": work.correlation_id}, work.dead.reason, work.dead.detail)
             elif work.command is None:
-                value = self._decode("ConsolidatedDecision", work.body)
+                value = self._decode(READ, work.body)
                 await self._refused(value, "rejected", str(value.get("reasoning_summary") or ""))
         await self._name([work for work in works if isinstance(work.command, Start)])
         outcomes = await self._engine.submit(works, piecewise=True)
@@ -168,22 +170,19 @@ class PlanDesk:
                 outcomes[number] = Outcome(Fate.RETRY)
         return outcomes
 
-    def result_from_message(self, raw: bytes, queue: str, _headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
+    def result_from_message(self, raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
         """A message with the result of a ticket as work."""
         ticket = ""
         try:
-            value = self._decode("ExecutionResult", raw)
+            value = self._decode(schemas.EXECUTION_RESULT, raw)
             ticket = str(value.get("ticket_id") or "")
             found = parse_ticket_id(ticket)
             if found is None:
                 raise WireError("unknown_ticket", f"ticket_id {ticket[:80]!r} is none of ours")
-            result = recorded_result(value, raw)
+            result, worker = answer(value, raw, headers)
         except WireError as error:
             return quarantined(raw, queue, error)
-        worker = value.get("agent_id")
-        return Work(
-            result, run=found[0], queue=queue, body=raw, worker=worker if isinstance(worker, str) else ""
-        )
+        return Work(result, run=found[0], queue=queue, body=raw, worker=worker)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -210,9 +209,7 @@ class PlanDesk:
         run = self._engine.numbers.next(now)
         fingerprint = _fingerprint(plan)
         trace = self._trace(traceparent or _trace_of(plan), run)
-        return Work(
-            Start(run, name, made, fingerprint, trace), name, key=Key(key_of(plan.plan_id), fingerprint, run)
-        )
+        return Work(Start(run, name, made, fingerprint, trace), name, key=Key(key_of(plan.plan_id), fingerprint, run))
 
     async def _name(self, works: list[Work]) -> None:
         """An intent may have more than one plan, and all of them carry its correlation_id. The first plan goes by that

@@ -1,7 +1,7 @@
 """The messages that tell workers what to do: envelopes of ours, and the tickets of Fluxo C.
 
-A ticket of Fluxo C travels in Avro where Kafka's users expect it, with the registry's framing. Everywhere else it is one
-JSON object that is both: an ExecutionTicket, and an envelope that a plain worker can answer as any other.
+A ticket of Fluxo C travels in Avro where Kafka's users expect it, with the registry's framing. Everywhere else it is
+one JSON object that is both: an ExecutionTicket, and an envelope that a plain worker can answer as any other.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OrderWriter:
             yield message
 
     def _as_ticket(self, message: Outgoing, state: Orchestration, flow: Flow, position: int, now: datetime) -> None:
-        record = execution_ticket(state, position, now)
+        record = execution_ticket(state, position)
         record["status"] = "PENDING"  # it is the worker who runs it
         message.key = flow.plan_id or flow.intent_id or str(record["ticket_id"])
         message.headers = {**(message.headers or {}), **_headers(flow)}
@@ -61,4 +61,3 @@ def _headers(flow: Flow) -> dict[str, str]:
         "x-neural-hive-span-id": flow.span_id,
     }
     return {name: value for name, value in said.items() if value}
-

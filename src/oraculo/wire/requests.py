@@ -97,13 +97,14 @@ def parse(value: Any) -> Requisicao:
         raise invalid(error) from None
 
 
-def invalid(error: ValidationError) -> WireError:
+def invalid(error: ValidationError, code: str = "invalid_request", under: tuple[str, ...] = ()) -> WireError:
+    """`under`: where in the body the value was that is not valid."""
     errors = [
-        {"campo": ".".join(str(part) for part in item["loc"]) or "(corpo)", "mensagem": item["msg"]}
+        {"campo": ".".join(str(part) for part in (*under, *item["loc"])) or "(corpo)", "mensagem": item["msg"]}
         for item in error.errors(include_url=False, include_context=False, include_input=False)[:50]
     ]
     detail = "; ".join(f"{item['campo']}: {item['mensagem']}" for item in errors[:5])
-    return WireError("invalid_request", detail, errors)
+    return WireError(code, detail, errors)
 
 
 def expand(request: Requisicao, template: Requisicao) -> Requisicao:

@@ -123,7 +123,8 @@ class HoldingAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                 given[member].append((topic, partitions))
         found = {}
         for member, parts in given.items():
-            others = (stake for other, stake in stakes.items() if other != member)
+            topics = set(members[member].subscription)  # partitions of other topics have the same numbers
+            others = (stakes[one] for one, said in members.items() if one != member and topics & {*said.subscription})
             news = News.of((partition for _, partitions in parts for partition in partitions), others)
             found[member] = ConsumerProtocolMemberAssignment(0, parts, news.write())
         return found

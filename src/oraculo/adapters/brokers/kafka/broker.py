@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oraculo.errors import BrokerError, BrokerUnavailableError, MissingExtraError
 
@@ -33,8 +33,9 @@ class KafkaBroker:
     volatile = False
     partitioned = True  # a queue is divided among its readers
 
-    def __init__(self, url: str) -> None:
-        self._options = options.parse(url)
+    def __init__(self, url: str, groups: Mapping[str, str] | None = None) -> None:
+        """`groups`: queues that are read as members of this consumer group, and not of one of their own."""
+        self._options = options.parse(url, groups)
         self._link = Link(self._options)
         self._queues: dict[str, Queue] = {}
         self.produced: Counter[str] = Counter()  # queue → messages that were confirmed
@@ -154,7 +155,7 @@ class KafkaBroker:
         if not await link.exists(queue):
             return 0
         partitions = await link.partitions(queue)
-        group = f"{self._options.group}.{queue}"
+        group = self._options.group_of(queue)
         bounds, words = await asyncio.gather(link.bounds(queue, partitions), link.committed(group, queue, partitions))
         ours = self._queues[queue].holdings.ledgers if queue in self._queues else {}
         return sum(

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aiokafka.errors import KafkaError
+from aiokafka.partitioner import murmur2
 
 from oraculo.adapters.brokers.kafka.faults import FAULTS
 from oraculo.ports.broker import Outgoing
@@ -17,6 +18,7 @@ from oraculo.ports.broker import Outgoing
 BATCH = 512 * 1024  # bytes of one partition's part of a request
 ENVELOPE = 100  # bytes of a batch that are not records, generously
 RECORD = 30  # bytes of a record that are neither key, value nor headers, generously
+MESSAGE_ID = "message_id"  # the header that has it when a message has a key of its own
 
 Crate = tuple["Flight", Outgoing, bytes | None, list[tuple[str, bytes]], int]  # key, headers, bytes
 
@@ -37,8 +39,10 @@ class Flight:
     def pack(self, topic: str, limit: int, messages: Iterable[Outgoing]) -> list[Crate]:
         crates: list[Crate] = []
         for message in messages:
-            key = message.message_id.encode() or None
+            key = (message.key or message.message_id).encode() or None
             headers = [(name, value.encode()) for name, value in message.headers.items()] if message.headers else []
+            if message.key and message.message_id:
+                headers.append((MESSAGE_ID, message.message_id.encode()))
             needs = len(message.body) + len(key or b"") + RECORD
             for name, value in headers:
                 needs += 4 * len(name) + len(value) + 10
@@ -92,20 +96,32 @@ class Ferry:
                 await self._cross(topic, partitions, most, crates)
 
     async def _cross(self, topic: str, partitions: Sequence[int], most: int, crates: list[Crate]) -> None:
-        """Spread over the partitions, beginning with another one each time: what shares a partition shares its fate."""
-        lanes = min(len(partitions), len(crates))
+        """Where their keys say. Those without one are spread over the partitions, beginning with another one each time:
+        what shares a partition shares its fate."""
+        keyed: dict[int, list[Crate]] = {}
+        free: list[Crate] = []
+        for crate in crates:
+            if crate[1].key:
+                keyed.setdefault(partition_of(crate[1].key, partitions), []).append(crate)
+            else:
+                free.append(crate)
+        for partition, some in keyed.items():
+            await self._load(topic, partition, most, some)
+        lanes = min(len(partitions), len(free))
         for lane in range(lanes):
             self._turn += 1
-            partition = partitions[self._turn % len(partitions)]
-            some: list[Crate] = []
-            size = 0
-            for crate in crates[lane::lanes]:
-                if some and size + crate[4] > most:
-                    await self._send(topic, partition, some)
-                    some, size = [], 0
-                some.append(crate)
-                size += crate[4]
-            await self._send(topic, partition, some)
+            await self._load(topic, partitions[self._turn % len(partitions)], most, free[lane::lanes])
+
+    async def _load(self, topic: str, partition: int, most: int, crates: list[Crate]) -> None:
+        some: list[Crate] = []
+        size = 0
+        for crate in crates:
+            if some and size + crate[4] > most:
+                await self._send(topic, partition, some)
+                some, size = [], 0
+            some.append(crate)
+            size += crate[4]
+        await self._send(topic, partition, some)
 
     async def _send(self, topic: str, partition: int, crates: list[Crate]) -> None:
         batch = self._producer.create_batch()
@@ -118,6 +134,12 @@ class Ferry:
             _landed(crates, error)
         else:
             future.add_done_callback(lambda future: _landed(crates, _outcome(future)))
+
+
+def partition_of(key: str, partitions: Sequence[int]) -> int:
+    """As Kafka's own clients choose it."""
+    number: int = murmur2(key.encode())
+    return partitions[(number & 0x7FFFFFFF) % len(partitions)]
 
 
 def _landed(crates: list[Crate], error: BaseException | None) -> None:

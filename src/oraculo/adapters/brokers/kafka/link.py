@@ -303,7 +303,10 @@ class Link:
         patience = self.options.confirm_timeout
         timeout = {"request_timeout_ms": int(patience * 1000)}
         admin = AIOKafkaAdminClient(**shared, **timeout)
-        producer = AIOKafkaProducer(**shared, **timeout, acks="all", enable_idempotence=True, max_batch_size=BATCH)
+        packed = None if self.options.compression == "none" else self.options.compression
+        producer = AIOKafkaProducer(
+            **shared, **timeout, acks="all", enable_idempotence=True, max_batch_size=BATCH, compression_type=packed
+        )
         connection = Connection(producer, admin, Ferry(producer), asyncio.get_running_loop().create_future())
         try:
             async with asyncio.timeout(patience):

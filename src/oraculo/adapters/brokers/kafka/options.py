@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -18,7 +18,7 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 ALLOWED = (
     "kafka://[user:password@]host[:9092]/ with the options servers (host:port+host:port), group, partitions (1-1000), "
     "replication (-1 or 1-100), max_message (1000-100000000 bytes), confirm_timeout (0.1-60 s), lease (1-300 s), "
-    f"tls (0, 1), tls_ca (a file), sasl ({', '.join(MECHANISMS)})"
+    f"tls (0, 1), tls_ca (a file), sasl ({', '.join(MECHANISMS)}), compression (none, gzip)"
 )
 
 
@@ -36,6 +36,11 @@ class Options:
     sasl: str = "PLAIN"
     user: str | None = None
     password: str | None = None
+    compression: str = "none"
+    groups: Mapping[str, str] = field(default_factory=dict)  # queue → consumer group that is not made up of its name
+
+    def group_of(self, queue: str) -> str:
+        return self.groups.get(queue) or f"{self.group}.{queue}"
 
     @property
     def where(self) -> str:
@@ -125,13 +130,14 @@ READ: dict[str, Callable[[str], Any]] = {
     "tls": lambda text: _one_of("0", "1")(text) == "1",
     "tls_ca": str,
     "sasl": _one_of(*MECHANISMS),
+    "compression": _one_of("none", "gzip"),
 }
 
 
-def parse(url: str) -> Options:
+def parse(url: str, groups: Mapping[str, str] | None = None) -> Options:
     parts = urlsplit(url)
     try:
-        return _parse(parts)
+        return replace(_parse(parts), groups=groups or {})
     except ValueError:
         raise SettingsError("ORACULO_BROKER", _shown(parts), ALLOWED) from None
 

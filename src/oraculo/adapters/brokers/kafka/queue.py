@@ -1,7 +1,8 @@
 """One queue as this process consumes it: a member of the queue's own consumer group.
 
 Every queue is a group of its own, so that a process that begins or ceases to fetch from one queue disturbs nobody at
-the others. Partitions come and go with the group; for each one that is ours there is a ledger.
+the others; unless somebody says which group it is to be. Partitions come and go with the group; for each one that is
+ours there is a ledger.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Queue(ConsumerRebalanceListener):  # type: ignore[misc]
 
     def __init__(self, name: str, link: Link) -> None:
         self.name = name
-        self.group = f"{link.options.group}.{name}"
+        self.group = link.options.group_of(name)
         self.holdings = Holdings()
         self._link = link
         self._buffer = Buffer(self._again)

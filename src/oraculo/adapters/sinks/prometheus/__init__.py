@@ -72,7 +72,7 @@ class Metrics:
         self._look = engine.observe
         self._clock = engine.clock
         self.readings.engine, self.readings.reception = engine, reception
-        for source, target in permutations(getattr(engine.broker, "members", ()), 2):
+        for source, target in permutations(getattr(engine.broker, "breakers", ()), 2):
             self.families.switches.labels(source, target)
 
     async def run(self, store: Store) -> None:

@@ -99,7 +99,8 @@ class Readings:
 
     def _brokers(self) -> Iterable[Metric]:
         probes, members = self._probes(), self._members()
-        active = getattr(self.engine.broker, "active", self.engine.broker.scheme) if self.engine else ""
+        broker = self.engine.broker if self.engine else None
+        active = {getattr(broker, "active", getattr(broker, "scheme", "")), *getattr(broker, "apart", ())}
 
         def one(name: str, text: str, values: Mapping[str, float]) -> Metric:
             return _gauge_of(name, text, ["broker"], _keyed(values))
@@ -112,7 +113,7 @@ class Readings:
         yield one(
             "orchestration_broker_active",
             "1: messages are published there",
-            {name: int(name == active) for name in probes},
+            {name: int(name in active) for name in probes},
         )
         yield one(
             "orchestration_broker_probe_seconds",

@@ -1,0 +1,117 @@
+"""A schema registry that speaks Confluent's HTTP: schemas by number, and numbers for our own.
+
+What was found once is kept for ever: a number never stands for anything else. That there is no such schema is forgotten
+after a while, because somebody may register one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from oraculo import redaction
+from oraculo.errors import RegistryUnavailableError, WireError
+from oraculo.wire import strict_json
+from oraculo.wire.flow import schemas
+
+PATIENCE = 5.0  # seconds for an answer
+ABSENT = 60.0  # seconds for which a number is taken to stand for nothing
+MOST_ABSENT = 1000  # of those, before all are forgotten
+MAX_SCHEMA = 1024 * 1024
+MEDIA = "application/vnd.schemaregistry.v1+json"
+
+
+class HttpRegistry:
+    """`topics`: the record of each shipped schema that is published → its topic."""
+
+    def __init__(self, url: str, topics: Mapping[str, str], *, patience: float = PATIENCE) -> None:
+        self._where = redaction.urls(url)
+        self._base = url.rstrip("/")
+        self._topics = dict(topics)
+        self._patience = patience
+        self._schemas: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._absent: dict[int, float] = {}
+        self._learning = asyncio.Lock()
+        self._http: httpx2.AsyncClient | None = None
+
+    def schema(self, number: int) -> str:
+        found = self._schemas.get(number)
+        if found is not None:
+            return found
+        if self._absent.get(number, 0.0) > time.monotonic():
+            raise KeyError(number)
+        raise RegistryUnavailableError(f"schema {number} was not asked for yet")
+
+    def number(self, record: str) -> int:
+        found = self._numbers.get(record)
+        if found is None:
+            raise RegistryUnavailableError(f"the schema of {record} is not registered at {self._where} yet")
+        return found
+
+    async def learn(self, numbers: Collection[int] = ()) -> None:
+        now = time.monotonic()
+        wanted = {one for one in numbers if one not in self._schemas and self._absent.get(one, 0.0) <= now}
+        if not wanted and len(self._numbers) == len(self._topics):
+            return
+        async with self._learning:
+            for number in sorted(wanted - self._schemas.keys()):
+                await self._find(number)
+            for record, topic in self._topics.items():
+                if record not in self._numbers:
+                    self._numbers[record] = await self._register(record, topic)
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def _find(self, number: int) -> None:
+        answer = await self._ask("GET", f"/schemas/ids/{number}")
+        if answer is None:
+            if len(self._absent) >= MOST_ABSENT:
+                self._absent.clear()
+            self._absent[number] = time.monotonic() + ABSENT
+            return
+        text = answer.get("schema")
+        if not isinstance(text, str) or answer.get("schemaType", "AVRO") != "AVRO" or answer.get("references"):
+            text = ""  # no Avro schema that stands by itself: whoever needs it is told so
+        self._schemas[number] = text
+
+    async def _register(self, record: str, topic: str) -> int:
+        path = f"/subjects/{quote(topic, safe='')}-value/versions"
+        answer = await self._ask("POST", path, {"schema": schemas.text(record)})
+        number = answer.get("id") if answer is not None else None
+        if type(number) is not int:
+            raise RegistryUnavailableError(f"{self._where} gave the schema of {record} no number")
+        self._schemas[number] = schemas.text(record)
+        return number
+
+    async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any] | None:
+        """The answer; None when there is no such thing."""
+        if self._http is None:
+            self._http = httpx2.AsyncClient(timeout=self._patience, headers={"accept": MEDIA})
+        content = None if body is None else strict_json.dumps(body)
+        headers = {} if body is None else {"content-type": MEDIA}
+        try:
+            response = await self._http.request(method, self._base + path, content=content, headers=headers)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise self._away(str(error) or type(error).__name__) from None
+        if response.status_code == 404 and method == "GET":
+            return None
+        if response.status_code != 200:
+            raise self._away(f"{response.status_code} to {method} {path}: {redaction.redact(response.text[:200])}")
+        try:
+            value = strict_json.loads(response.content, max_bytes=MAX_SCHEMA)
+        except WireError as error:
+            raise self._away(f"an answer that cannot be read: {error.detail}") from None
+        if not isinstance(value, dict):
+            raise self._away("an answer that is no object")
+        return value
+
+    def _away(self, why: str) -> RegistryUnavailableError:
+        return RegistryUnavailableError(f"the schema registry {self._where} does not help: {why}")

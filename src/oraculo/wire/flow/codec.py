@@ -1,0 +1,143 @@
+"""Records of Fluxo C ↔ bytes: Avro in the framing of a schema registry (0x00, the schema's number in four bytes, the
+body), or JSON.
+
+Both are read, whoever sends them; `format` is what we write. Whatever is wrong with bytes is a WireError with a code of
+its own. Only what nobody could ask the registry yet is a RegistryUnavailableError: those bytes may be fine.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from functools import lru_cache
+from io import BytesIO
+from typing import Any
+
+from oraculo.errors import MissingExtraError, WireError
+from oraculo.ports.registry import Registry
+from oraculo.wire import strict_json
+from oraculo.wire.flow import schemas
+from oraculo.wire.flow.avro_check import Check, check_of, whole
+
+AVRO, JSON = "avro", "json"
+MAX_BYTES = 8 * 1024 * 1024
+_MAGIC = b"\0"
+_HEADER = struct.Struct(">bI")
+
+
+class Codec:
+    def __init__(self, registry: Registry, format: str = AVRO, *, max_bytes: int = MAX_BYTES) -> None:
+        if format == AVRO:
+            _fastavro()  # missing: said at the start
+        self._registry = registry
+        self._format = format
+        self._max_bytes = max_bytes
+        self._writers: dict[int, _Writer] = {}
+
+    async def learn(self, messages: Iterable[bytes] = ()) -> None:
+        """To be called before `decode` and `encode`: after it, all is known that they need for these messages.
+        RegistryUnavailableError when the registry is away; then try again later."""
+        headed = (raw for raw in messages if raw[:1] == _MAGIC and len(raw) >= _HEADER.size)
+        await self._registry.learn({_HEADER.unpack_from(raw)[1] for raw in headed})
+
+    def decode(self, records: str | tuple[str, ...], raw: bytes) -> dict[str, Any]:
+        """The value of one of these records. JSON is taken as it is: what it means is for its reader to check."""
+        if len(raw) > self._max_bytes:
+            raise WireError("too_large", f"{len(raw)} bytes; at most {self._max_bytes} are allowed")
+        if raw[:1] == _MAGIC:
+            return self._decode_avro((records,) if isinstance(records, str) else records, raw)
+        value = strict_json.loads(raw, max_bytes=self._max_bytes)
+        if not isinstance(value, dict):
+            raise WireError("not_an_object", f"a record is a JSON object, not {type(value).__name__}")
+        return value
+
+    def encode(self, record: str, value: dict[str, Any]) -> bytes:
+        """WireError `invalid_value`, with every fault, when it is not what the schema says."""
+        if self._format == JSON:
+            return strict_json.compact(value)
+        return _HEADER.pack(0, self._registry.number(record)) + avro_body(record, value)
+
+    def _decode_avro(self, records: tuple[str, ...], raw: bytes) -> dict[str, Any]:
+        if len(raw) < _HEADER.size:
+            raise WireError("truncated_avro", f"{len(raw)} bytes; the framing alone has {_HEADER.size}")
+        number = _HEADER.unpack_from(raw)[1]
+        writer = self._writers.get(number)
+        if writer is None:
+            try:
+                writer = self._writers[number] = _Writer(number, self._text(number))
+            except MissingExtraError as error:
+                raise WireError("avro_not_supported", str(error)) from None
+        if writer.record not in records:
+            raise WireError("wrong_schema", f"schema {number} is {writer.record}; wanted: {' or '.join(records)}")
+        return writer.read(raw[_HEADER.size :])
+
+    def _text(self, number: int) -> str:
+        try:
+            return self._registry.schema(number)
+        except KeyError:
+            raise WireError("unknown_schema_id", f"there is no schema {number}") from None
+
+
+def avro_body(record: str, value: dict[str, Any]) -> bytes:
+    """The Avro bytes of a value, without framing."""
+    library = _fastavro()
+    parsed = _shipped(record)
+    try:
+        library.validation.validate(value, parsed, raise_errors=True, strict=True)
+        file = BytesIO()
+        library.schemaless_writer(file, parsed, value)
+    except Exception as error:  # the library raises whatever comes to its mind
+        raise WireError("invalid_value", f"not a {record}: {_faults(error)}") from None
+    return file.getvalue()
+
+
+class _Writer:
+    """What wrote a message: its schema, and how its values become those of ours. Logical types are left out, so that an
+    instant is the number that it is on the wire, whoever wrote it."""
+
+    def __init__(self, number: int, text: str) -> None:
+        if not text:
+            raise WireError("invalid_schema", f"schema {number} is no Avro schema that stands by itself")
+        plain = _without_logical_types(strict_json.loads(text.encode()))
+        if not isinstance(plain, dict) or not isinstance(plain.get("name"), str):
+            raise WireError("invalid_schema", f"schema {number} is no record")
+        self._check: Check = check_of(plain)
+        self.record: str = plain["name"].rpartition(".")[2]
+        library = _fastavro()
+        try:
+            self._schema = library.parse_schema(plain)
+        except Exception as error:
+            raise WireError("invalid_schema", f"schema {number} cannot be used: {error}"[:500]) from None
+
+    def read(self, body: bytes) -> dict[str, Any]:
+        whole(self._check, body)
+        try:
+            found: dict[str, Any] = _fastavro().schemaless_reader(BytesIO(body), self._schema, _shipped(self.record))
+        except Exception as error:
+            raise WireError("invalid_avro", f"not a {self.record}: {error}"[:500]) from None
+        return found
+
+
+def _without_logical_types(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {key: _without_logical_types(value) for key, value in schema.items() if key != "logicalType"}
+    return [_without_logical_types(one) for one in schema] if isinstance(schema, list) else schema
+
+
+@lru_cache
+def _shipped(record: str) -> Any:
+    return _fastavro().parse_schema(schemas.schema(record))
+
+
+def _fastavro() -> Any:
+    try:
+        import fastavro
+        import fastavro.validation
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("Avro", "avro") from error
+    return fastavro
+
+
+def _faults(error: Exception) -> str:
+    found = getattr(error, "errors", None)
+    return "; ".join(str(one) for one in found[:5]) if found else str(error) or type(error).__name__
