@@ -21,6 +21,7 @@ When `ORACULO_API_KEY` is set, every route but `/health` and `/ready` needs `Aut
 TAGS = [
     {"name": "orchestrations", "description": "Ask for work, follow it, get the result."},
     {"name": "tickets", "description": "One piece of work each."},
+    {"name": "fluxo c", "description": "Cognitive plans: bring one, decide on it, look at its tickets."},
     {"name": "task types", "description": "Names that stand for collectors and executors."},
     {"name": "dead letters", "description": "Messages that could not be handled, with their bytes and the reason."},
     {"name": "workers", "description": "Work over plain HTTP: lease, answer, keep alive, give back."},

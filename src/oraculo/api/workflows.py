@@ -26,7 +26,11 @@ router = APIRouter(prefix=paths.API, tags=["fluxo c"], responses=problems.COMMON
 PREFIX, BY_CORRELATION = "orch-", "orch-flow-c-"
 RECENT = 1000  # finished plans that the figures of /flow-c/status are made of
 
-WorkflowId = Annotated[str, Path(examples=["orch-plan-001"], description="`orch-<plan_id>`")]
+_ANY_TEXT = {"minLength": 1, "maxLength": 140}
+WorkflowId = Annotated[
+    str, Path(examples=["orch-plan-001"], description="`orch-<plan_id>`", json_schema_extra=_ANY_TEXT)
+]
+PlanId = Annotated[str, Path(examples=["plan-001"], json_schema_extra=_ANY_TEXT)]
 
 
 def _priority(given: int) -> Priority:
@@ -133,7 +137,7 @@ class PlanTicketsQuery(BaseModel):
     responses={200: answer(documents.PlanTickets, "A page of them"), **problems.documented(404, 422)},
 )
 async def by_plan(
-    oraculo: Running, plan_id: Annotated[str, Path(examples=["plan-001"])], query: Annotated[PlanTicketsQuery, Query()]
+    oraculo: Running, plan_id: PlanId, query: Annotated[PlanTicketsQuery, Query()]
 ) -> Response:
     state = await oraculo.state_of_run(await desk_of(oraculo).run_of(plan_id))
     chosen = [one for one in _tickets(state) if query.status is None or one["status"] == query.status]
