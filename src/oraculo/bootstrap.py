@@ -38,9 +38,11 @@ from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
+from oraculo.ports.projection import Sink
 from oraculo.ports.sharing import Progress, sharing
 from oraculo.ports.store import Recorded, Store, SystemEvent
 from oraculo.runtime import crash
+from oraculo.runtime.project import Projections
 from oraculo.runtime.reception import Accepted, Reception, pass_on
 from oraculo.settings import Settings, redact
 from oraculo.wire import names, strict_json, trace_context, views
@@ -76,6 +78,7 @@ class Oraculo:
         store: Store | None = None,
         broker: Broker | None = None,
         role: Role = Role.ALL,
+        sinks: Sequence[Sink] = (),
     ) -> None:
         self.settings = settings
         self.role = role
@@ -87,6 +90,8 @@ class Oraculo:
         self.engine: LocalEngine
         self.notifier: Notifier
         self.cache: Cache | None = None
+        self.projections: Projections
+        self._sinks = list(sinks)
         self.reception: Reception
         self.broker = broker
         self.store = store
@@ -121,6 +126,8 @@ class Oraculo:
                 await self.tracer.recover(store)
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
+            self.projections = Projections(store, self._sinks, self.clock)
+            observers.append(self.projections)
             self.engine = engine_of(
                 settings,
                 store,
@@ -146,9 +153,11 @@ class Oraculo:
             )
             await self.reception.load_task_types()
             self.engine.listen(names.REQUESTS, self.reception.from_message)
+            stack.push_async_callback(self.projections.stop)  # after the engine: its last commits are read too
             await self.engine.start()
             stack.push_async_callback(self.engine.stop)
-            self.metrics.watch(self.engine, self.reception)
+            self.projections.start()
+            self.metrics.watch(self.engine, self.reception, self.projections.all)
             await self.metrics.count_dead_letters(store)
             self._beside(stack, self.metrics.run(store))
             if self.tracer is not None:

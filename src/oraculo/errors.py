@@ -14,6 +14,7 @@
     │   └── StoreTooNewError      the database was written by a newer Oráculo
     ├── BrokerError
     │   └── BrokerUnavailableError the broker did not confirm
+    ├── SinkUnavailableError      what a projection writes to cannot be reached right now
     ├── WorkError                 raised by worker functions: the work failed, and how
     ├── ApiError                  the server answered a client with a problem document
     └── ServerUnreachableError    a client got no answer from the server
@@ -132,6 +133,10 @@ class BrokerUnavailableError(BrokerError):
         self.unconfirmed = unconfirmed
         self.refused = list(refused)
         self.works = works
+
+
+class SinkUnavailableError(OraculoError):
+    """Where a projection writes to cannot be reached; nothing is lost, it is written when that is back."""
 
 
 class WorkError(OraculoError):
