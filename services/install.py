@@ -5,8 +5,8 @@
     python -m services.install --json
 
 RabbitMQ, Redis, PostgreSQL, Prometheus, Java and Chromium come from Debian packages (with apt-get, as root; none is
-started), NATS with the virtual environment, Apache Kafka from Maven Central into `.services/`. Tests of what is missing
-are skipped.
+started), NATS with the virtual environment, Apache Kafka from Maven Central into `.services/`, where FerretDB is built
+with Go. Tests of what is missing are skipped.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ RECIPES = {
     "postgres": Recipe(("postgresql",), "postgres", "apt-get install postgresql"),
     "chromium": Recipe(("chromium",), "chromium", "apt-get install chromium"),
     "prometheus": Recipe(("prometheus",), "promtool", "apt-get install prometheus"),
+    "ferretdb": Recipe(("golang-go",), "go", "install Go 1.24 or newer; python -m services.ferretdb"),
 }
 
 
@@ -116,11 +117,6 @@ def _one_at_a_time() -> Iterator[None]:
         yield
 
 
-def look_at_all() -> list[Found]:
-    with ThreadPoolExecutor(len(CLASSES)) as pool:
-        return list(pool.map(look, CLASSES))
-
-
 def install(found: Found, apt: Apt) -> Found:
     """What is there after an attempt to get it."""
     recipe = RECIPES[found.name]
@@ -135,9 +131,11 @@ def install(found: Found, apt: Apt) -> Found:
 
 
 def ensure() -> list[Found]:
-    """All servers, the missing ones installed where that can be done."""
+    """All servers, the missing ones installed where that can be done; what is built or fetched does not wait for
+    packages."""
     apt = Apt()
-    return [install(one, apt) for one in look_at_all()]
+    with ThreadPoolExecutor(len(CLASSES)) as pool:
+        return list(pool.map(lambda name: install(look(name), apt), CLASSES))
 
 
 def line(one: Found) -> str:

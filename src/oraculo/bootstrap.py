@@ -33,17 +33,19 @@ from oraculo.core.events import OrchestrationClosed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
-from oraculo.flow_parts import broker_for, codec_of, flow_rules, on_kafka, registry_of, topics_of
+from oraculo.flow_parts import broker_for, codec_of, flow_rules, on_kafka, registry_of, topics_of, topics_sink
 from oraculo.logs.events import EventLog
 from oraculo.parts import cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
+from oraculo.ports.projection import Sink
 from oraculo.ports.sharing import Progress, sharing
 from oraculo.ports.store import Recorded, Store, SystemEvent
 from oraculo.runtime import crash
 from oraculo.runtime.plans import PlanDesk
+from oraculo.runtime.project import Projections
 from oraculo.runtime.reception import Accepted, Reception, pass_on
 from oraculo.settings import Settings, redact
 from oraculo.wire import names, strict_json, trace_context, views
@@ -78,6 +80,7 @@ class Oraculo:
         store: Store | None = None,
         broker: Broker | None = None,
         role: Role = Role.ALL,
+        sinks: Sequence[Sink] = (),
     ) -> None:
         self.settings = settings
         self.role = role
@@ -89,6 +92,8 @@ class Oraculo:
         self.engine: LocalEngine
         self.notifier: Notifier
         self.cache: Cache | None = None
+        self.projections: Projections
+        self._sinks = list(sinks)
         self.reception: Reception
         self.plans: PlanDesk | None = None  # None: Fluxo C is off
         self.broker = broker
@@ -125,6 +130,10 @@ class Oraculo:
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
             codec = await self._codec(stack) if settings.takes_plans else None
+            if codec is not None:
+                self._sinks.append(topics_sink(settings, broker, codec))
+            self.projections = Projections(store, self._sinks, self.clock)
+            observers.append(self.projections)
             self.engine = engine_of(
                 settings,
                 store,
@@ -156,9 +165,11 @@ class Oraculo:
             self.engine.listen(names.REQUESTS, self.reception.from_message, opens=True)
             if codec is not None:
                 self.plans = self._take_plans(codec)
+            stack.push_async_callback(self.projections.stop)  # after the engine: its last commits are read too
             await self.engine.start()
             stack.push_async_callback(self.engine.stop)
-            self.metrics.watch(self.engine, self.reception)
+            self.projections.start()
+            self.metrics.watch(self.engine, self.reception, self.projections.all)
             await self.metrics.count_dead_letters(store)
             self._beside(stack, self.metrics.run(store))
             if self.tracer is not None:
@@ -195,6 +206,8 @@ class Oraculo:
             self.settings.kafka_consensus, desk.from_message, submit=desk.submit, opens=True, prepare=codec.learn
         )
         self.engine.listen(self.settings.kafka_results, desk.result_from_message, heard=True, prepare=codec.learn)
+        responses = topics_of(self.settings).approval_responses
+        self.engine.listen(responses, desk.approval_from_message, submit=desk.submit_approvals)
         return desk
 
     @staticmethod

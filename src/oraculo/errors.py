@@ -15,6 +15,7 @@
     ├── BrokerError
     │   ├── BrokerUnavailableError the broker did not confirm
     │   └── RegistryUnavailableError the schema registry cannot be asked right now
+    ├── SinkUnavailableError      what a projection writes to cannot be reached right now
     ├── WorkError                 raised by worker functions: the work failed, and how
     ├── ApiError                  the server answered a client with a problem document
     └── ServerUnreachableError    a client got no answer from the server
@@ -137,6 +138,10 @@ class BrokerUnavailableError(BrokerError):
 
 class RegistryUnavailableError(BrokerError):
     """The schema registry cannot be asked right now. Nothing is wrong with the message; try again later."""
+
+
+class SinkUnavailableError(OraculoError):
+    """Where a projection writes to cannot be reached; nothing is lost, it is written when that is back."""
 
 
 class WorkError(OraculoError):

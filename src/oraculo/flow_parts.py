@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.registry.http import HttpRegistry
 from oraculo.adapters.registry.local import LocalRegistry
+from oraculo.adapters.sinks.flow_topics import FlowTopics
 from oraculo.core.cognitive import FLOW_SLA, FlowRules
 from oraculo.core.plan import Backoff
 from oraculo.core.ticket import SlaRules
@@ -15,6 +16,7 @@ from oraculo.parts import broker_of, scheme_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.registry import Registry
 from oraculo.settings import VARIABLES, Settings
+from oraculo.wire.flow import schemas, telemetry
 from oraculo.wire.flow.codec import AVRO, JSON, Codec
 from oraculo.wire.flow.topics import Topics
 
@@ -80,6 +82,12 @@ def registry_of(settings: Settings) -> Registry:
 def codec_of(settings: Settings, registry: Registry) -> Codec:
     """Avro on Kafka, JSON everywhere else; both are read everywhere."""
     return Codec(registry, AVRO if on_kafka(settings) else JSON)
+
+
+def topics_sink(settings: Settings, broker: Broker, codec: Codec) -> FlowTopics:
+    topics = topics_of(settings)
+    where = {**topics.records, telemetry.APPROVAL_REQUEST: topics.approval_requests}
+    return FlowTopics(broker, where, codec.encode, plain=(schemas.TELEMETRY_FRAME, telemetry.APPROVAL_REQUEST))
 
 
 def flow_rules(settings: Settings) -> FlowRules:

@@ -14,11 +14,12 @@ import jsonschema
 from fastapi import FastAPI
 from structlog.testing import capture_logs
 
-from api.conftest import API, ONE, assert_problem, client_of, settings_for
+from api.conftest import API, ONE, assert_problem, client_of, settings_for, until
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.api.app import ROUTERS, create_app
 from oraculo.api.problems import KINDS
 from oraculo.bootstrap import Oraculo
+from runtime.doubles import Copies
 
 URL = f"{API}/orchestrations"
 XSS = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -101,6 +102,25 @@ async def test_metrics(client: httpx2.AsyncClient) -> None:
     response = await client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert 'orchestration_workflows_started_total{risk_band="none",status="started"} 1.0' in response.text
+
+
+async def test_a_projection_that_waits_is_shown_and_stops_nothing(tmp_path: Path) -> None:
+    sink = Copies("auditoria")
+    sink.failures = 10_000
+    oraculo = Oraculo(settings_for(tmp_path), sinks=[sink])
+    async with oraculo, client_of(create_app(oraculo)) as client:
+        (projection,) = oraculo.projections.all
+        assert (await client.post(URL, json=ONE)).status_code == 202
+        await until(lambda: projection.failing_since is not None and projection.lag.steps > 0)
+        ready = (await client.get("/ready")).json()
+        assert ready["status"] == "ok" and ready["checks"]["projections"]["ok"] is False
+        (shown,) = ready["checks"]["projections"]["projections"]
+        assert (shown["nome"], shown["ativa"], shown["erro"]) == ("auditoria", True, "away") and shown["atraso"] > 0
+        assert re.search(r'oraculo_projection_lag{projection="auditoria"} [1-9]', oraculo.metrics.exposition().decode())
+        sink.failures = 0
+        await until(lambda: bool(sink.seen) and projection.failing_since is None)
+        assert (await client.get("/ready")).json()["checks"]["projections"]["ok"] is True
+        assert 'oraculo_projection_lag{projection="auditoria"} 0.0' in oraculo.metrics.exposition().decode()
 
 
 async def test_schema(client: httpx2.AsyncClient) -> None:

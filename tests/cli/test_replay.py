@@ -10,6 +10,7 @@ import pytest
 
 from cli.processes import Cli, Server
 from databases import database, sql
+from oraculo.adapters.stores.sqlite import SqliteStore
 
 FAILS_ONCE = {
     "correlation_id": "r1",
@@ -96,6 +97,17 @@ def test_prune_forgets_what_is_old_enough(cli: Cli) -> None:
     assert cli("prune", "--older-than", "muito", "--yes").returncode == 2
     assert cli.json("prune", "--older-than", "0s", "--yes")["removed"] == 1
     assert cli("replay", "r1").returncode == 3
+
+
+async def test_prune_keeps_what_a_projection_has_not_read(cli: Cli) -> None:
+    async with SqliteStore(str(cli.folder / "oraculo.db")) as store:
+        await store.claim_cursor("auditoria")
+        steps = (await store.lag(0)).steps
+    found = {one["name"]: one for one in cli.json("doctor")["checks"]}
+    assert found["projection"]["detail"] == f"auditoria: {steps} steps behind"
+    told = cli.json("prune", "--older-than", "0s", "--yes")
+    assert (told["removed"], told["unread"]) == (0, {"auditoria": steps})
+    assert cli.json("prune", "--older-than", "0s", "--yes", "--unread")["removed"] == 1
 
 
 def test_doctor_finds_nothing_wrong(cli: Cli) -> None:

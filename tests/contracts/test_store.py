@@ -23,6 +23,7 @@ from oraculo.ports.store import (
     DeadLetter,
     FailingQueue,
     Key,
+    Lag,
     Query,
     Recorded,
     Store,
@@ -627,6 +628,44 @@ async def test_system_events_newest_first(store: Store) -> None:
     ]
     assert found[0].id > found[1].id
     assert await store.system_events(kind="outra") == [] and len(await store.system_events(kind="broker_switched")) == 3
+
+
+class TestCursors:
+    async def test_nobody_has_read_anything(self, store: Store) -> None:
+        assert await store.cursors() == {} and await store.lag(0) == Lag()
+
+    async def test_a_cursor_begins_at_the_beginning_and_never_goes_back(self, store: Store) -> None:
+        assert await store.claim_cursor("auditoria") == 0
+        await store.move_cursor("auditoria", 7)
+        await store.move_cursor("auditoria", 5)
+        assert await store.claim_cursor("auditoria") == 7
+        assert await store.claim_cursor("outra") == 0
+        assert await store.cursors() == {"auditoria": 7, "outra": 0}
+
+    async def test_how_far_behind(self, store: Store) -> None:
+        for when in (1, 2, 3):
+            await write(store, begin(when=when).started, when=when)
+        first, second, third = await everything(store)
+        assert await store.lag(0) == Lag(third.position, first.at)
+        assert await store.lag(first.position) == Lag(third.position - first.position, second.at)
+        assert await store.lag(third.position) == Lag()
+
+    async def test_what_is_not_read_yet_is_not_pruned(self, store: Store) -> None:
+        old, new = await finished(store, "velha", when=0), await finished(store, "nova", when=1)
+        steps = await everything(store)
+        read = max(step.position for step in steps if step.run == old.run)
+        assert await store.prune(at(100), 10, read - 1) == 0
+        assert await store.prune(at(100), 10, read) == 1
+        assert {step.run for step in await everything(store)} == {new.run}
+        assert await store.prune(at(100), 10) == 1
+
+
+async def test_system_events_from_one_on(store: Store) -> None:
+    for number in range(3):
+        await store.record_system_event(SystemEvent("plan_refused", at(number), {"n": number}))
+    first, second = await store.later_system_events(0, 2)
+    assert (first.body, second.body, first.kind, first.at) == ({"n": 0}, {"n": 1}, "plan_refused", at(0))
+    assert [one.body for one in await store.later_system_events(second.id, 10)] == [{"n": 2}]
 
 
 async def test_every_queue_that_was_ever_used(store: Store) -> None:

@@ -304,6 +304,35 @@ class TestLookingAround:
         await listener.changed(0.01)  # and in the end it gives up
 
 
+class TestCursors:
+    async def test_one_that_lives_moves_it(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        assert await one.claim_cursor("auditoria") == 0
+        await one.move_cursor("auditoria", 3)
+        assert await two.claim_cursor("auditoria") is None
+        with pytest.raises(FencedError):
+            await two.move_cursor("auditoria", 9)
+        assert await one.claim_cursor("auditoria") == 3
+
+    async def test_another_goes_on_when_it_leaves(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        await one.claim_cursor("auditoria")
+        await one.move_cursor("auditoria", 3)
+        await one.leave()
+        assert await two.claim_cursor("auditoria") == 3
+
+    async def test_one_that_was_paused_moves_nothing_any_more(self, another: Another) -> None:
+        one, two = await another(MOMENT), await another(LONG)
+        await one.claim_cursor("auditoria")
+        async with asyncio.timeout(PATIENCE):
+            while await two.claim_cursor("auditoria") is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        with pytest.raises(FencedError):
+            await one.move_cursor("auditoria", 3)
+        await two.move_cursor("auditoria", 2)
+        assert await two.cursors() == {"auditoria": 2}
+
+
 async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail_has_no_gaps(another: Another) -> None:
     """1,000 transactions, each with some of the same few runs, names and keys in any order."""
     rng = random.Random(4)

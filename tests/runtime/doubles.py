@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from core.given import T0
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.stores.sqlite import SqliteStore
-from oraculo.errors import BrokerUnavailableError, BusyError, StoreUnavailableError
+from oraculo.core.events import OrchestrationStarted
+from oraculo.core.state import Orchestration
+from oraculo.errors import BrokerUnavailableError, BusyError, SinkUnavailableError, StoreUnavailableError
 from oraculo.ports.broker import Outgoing, Settlement
 from oraculo.ports.notifier import Notice, Outcome, Receipt
-from oraculo.ports.store import Batch, Store
+from oraculo.ports.projection import Entry, Sink
+from oraculo.ports.store import Batch, Store, SystemEvent
 from oraculo.runtime.handle import Handled, Handler
 from oraculo.runtime.ids import RunNumbers
 from oraculo.runtime.work import Group, Work
@@ -80,6 +84,40 @@ class RecordingNotifier:
     async def notify(self, notice: Notice) -> Receipt:
         self.notices.append(notice)
         return self.receipts.pop(0) if self.receipts else Receipt(Outcome.DELIVERED, "200")
+
+
+class Copies(Sink):
+    """Keeps a copy of all that it is given; its next `failures` calls are refused."""
+
+    def __init__(self, name: str = "cópias") -> None:
+        self.name = name
+        self.failures = 0
+        self.seen: list[tuple[int, int]] = []  # run, first event of the step
+        self.states: list[Orchestration] = []
+        self.events: list[SystemEvent] = []
+        self.wanted: Callable[[OrchestrationStarted], bool] = lambda _started: True
+        self.closed = False
+
+    def wants(self, started: OrchestrationStarted) -> bool:
+        return self.wanted(started)
+
+    async def record(self, entries: Iterable[Entry]) -> None:
+        taken = [(entry.step.run, entry.step.first, copy.deepcopy(entry.state)) for entry in entries]
+        self._refuse()
+        self.seen += [(run, first) for run, first, _ in taken]
+        self.states += [state for _, _, state in taken]
+
+    async def note(self, events: Sequence[SystemEvent]) -> None:
+        self._refuse()
+        self.events += events
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def _refuse(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise SinkUnavailableError("away")
 
 
 class DirectEngine:

@@ -62,6 +62,8 @@ async def state_of_health(oraculo: Oraculo) -> dict[str, Any]:
         checks["broker"] = await _broker(engine)
         if (mine := oneself(engine)) is not None:
             checks["replica"] = {"ok": True, **mine}
+        if oraculo.projections.all:
+            checks["projections"] = _projections(oraculo)
     usable = checks["engine"]["ok"] and checks.get("store", {}).get("ok", False)
     fine = usable and checks["broker"]["ok"]
     status = "ok" if fine else "degraded" if usable else "unavailable"
@@ -86,6 +88,22 @@ async def _broker(engine: LocalEngine) -> dict[str, Any]:
     check["failing_since"] = views.instant(engine.performer.failing_since)
     check["ok"] = check["ok"] and engine.performer.failing_since is None
     return check
+
+
+def _projections(oraculo: Oraculo) -> dict[str, Any]:
+    """One that waits for its sink is shown; nothing is lost by it, so that it changes no status."""
+    found = [
+        {
+            "nome": one.name,
+            "ativa": one.active,
+            "atraso": one.lag.steps,
+            "atraso_s": round(one.age(), 3),
+            "falha_desde": views.instant(one.failing_since),
+            "erro": one.error or None,
+        }
+        for one in oraculo.projections.all
+    ]
+    return {"ok": not any(one["falha_desde"] for one in found), "projections": found}
 
 
 async def _durability(port: Any) -> dict[str, Any]:

@@ -136,9 +136,7 @@ class PlanTicketsQuery(BaseModel):
     response_class=Response,
     responses={200: answer(documents.PlanTickets, "A page of them"), **problems.documented(404, 422)},
 )
-async def by_plan(
-    oraculo: Running, plan_id: PlanId, query: Annotated[PlanTicketsQuery, Query()]
-) -> Response:
+async def by_plan(oraculo: Running, plan_id: PlanId, query: Annotated[PlanTicketsQuery, Query()]) -> Response:
     state = await oraculo.state_of_run(await desk_of(oraculo).run_of(plan_id))
     chosen = [one for one in _tickets(state) if query.status is None or one["status"] == query.status]
     page = chosen[query.offset : query.offset + query.limit]

@@ -22,6 +22,7 @@ from oraculo.errors import (
     OraculoError,
     ServerUnreachableError,
     SettingsError,
+    SinkUnavailableError,
     StoreError,
     UnknownIdError,
 )
@@ -59,7 +60,7 @@ def code_of(error: OraculoError) -> Exit:
             return Exit.NOT_FOUND
         case SettingsError() | MissingExtraError():
             return Exit.USAGE
-        case ServerUnreachableError() | StoreError() | BrokerError() | BusyError():
+        case ServerUnreachableError() | StoreError() | BrokerError() | BusyError() | SinkUnavailableError():
             return Exit.UNAVAILABLE
         case _:
             return Exit.FAILED

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oraculo import __version__
 from oraculo.cli.inputs import now
+from oraculo.ports.store import Lag
+from oraculo.runtime.project import journal_cursors
 
 if TYPE_CHECKING:
     import apsw
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 SQLITE_LEAST = (3, 51, 3)  # earlier ones can corrupt a database that two connections write (the WAL-reset bug)
 FILES_LEAST = 1024
+BEHIND = 300.0  # seconds that a projection may be behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +167,17 @@ def _content(connection: apsw.Connection) -> Iterator[Finding]:
     dead = sum(count for _, _, count in read.dead_letter_groups(connection))
     if dead:
         yield warning("dead letters", f"{dead}", "look at them with: oraculo dlq ls")
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'cursors'").fetchall():
+        lags = {name: read.lag(connection, position) for name, position in journal_cursors(read.cursors(connection))}
+        yield from projections(lags)
+
+
+def projections(lags: Mapping[str, Lag]) -> Iterator[Finding]:
+    """How far each is behind the journal."""
+    for name, lag in lags.items():
+        age = 0.0 if lag.since is None else (now() - lag.since).total_seconds()
+        if age > BEHIND:
+            text = f"{name}: {lag.steps} steps behind, the oldest for {age:.0f} s"
+            yield warning("projection", text, "see that its server can be reached; nothing is lost until then")
+        else:
+            yield fine("projection", f"{name}: {f'{lag.steps} steps behind' if lag.steps else 'up to date'}")

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from oraculo import settings
-from oraculo.cli.findings import Finding, broken, fine, warning
+from oraculo.cli.findings import Finding, broken, fine, projections, warning
 from oraculo.cli.inputs import now
 from oraculo.errors import MissingExtraError, OraculoError
 
@@ -85,7 +85,8 @@ def _schema(current: int) -> Finding:
 
 async def _content(connection: Connection) -> list[Finding]:
     from oraculo.adapters.stores.instants import from_micros
-    from oraculo.adapters.stores.postgres import members, read
+    from oraculo.adapters.stores.postgres import cursors, members, read
+    from oraculo.runtime.project import journal_cursors
 
     ((clock,),) = await read.fetch(connection, "SELECT oraculo_now()")
     found = []
@@ -101,4 +102,7 @@ async def _content(connection: Connection) -> list[Finding]:
         found.append(fine("orchestrations", text))
     if dead := sum(count for _, _, count in await read.dead_letter_groups(connection)):
         found.append(warning("dead letters", f"{dead}", "look at them with: oraculo dlq ls"))
+    if await read.fetch(connection, "SELECT 1 FROM pg_class WHERE relname = 'cursors' AND pg_table_is_visible(oid)"):
+        known = journal_cursors(await cursors.cursors(connection))
+        found += projections({name: await cursors.lag(connection, position) for name, position in known})
     return found

@@ -12,7 +12,7 @@ import typer
 from oraculo import settings
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
-from oraculo.cli.output import AsJson, Yes, emit, err, say
+from oraculo.cli.output import AsJson, Yes, emit, err, note, say
 from oraculo.cli.texts import t
 
 CHUNK = 500
@@ -20,6 +20,7 @@ CHUNK = 500
 
 def prune(
     older_than: Annotated[str, typer.Option(help=t("o.older"), metavar="AGE")],
+    unread: Annotated[bool, typer.Option("--unread", help=t("o.unread"))] = False,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
@@ -37,27 +38,33 @@ def prune(
             abort=True,
             err=True,
         )
-    count = asyncio.run(_prune(url, before))
+    count, waiting = asyncio.run(_prune(url, before, unread))
     if json:
-        emit({"removed": count, "before": before})
-    else:
-        say(t("pruned", count=count))
+        emit({"removed": count, "before": before, "unread": waiting})
+        return
+    say(t("pruned", count=count))
+    for name, steps in waiting.items():
+        note(t("unread", name=name, steps=steps))
 
 
-async def _prune(url: str, before: datetime) -> int:
+async def _prune(url: str, before: datetime, unread: bool) -> tuple[int, dict[str, int]]:
+    """How many were forgotten; and the projection that has read least, with what it has not read."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from oraculo.cli.journal import opened
+    from oraculo.runtime.project import least_read
 
     total = 0
     columns = (SpinnerColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         task = progress.add_task("", total=None)
         async with opened(url) as store:
+            least = None if unread else least_read(await store.cursors())
             while True:
-                removed = await store.prune(before, CHUNK)
+                removed = await store.prune(before, CHUNK, None if least is None else least[1])
                 total += removed
                 progress.update(task, completed=total)
                 if removed < CHUNK:
-                    return total
+                    steps = 0 if least is None else (await store.lag(least[1])).steps
+                    return total, {least[0]: steps} if least is not None and steps else {}
                 await asyncio.sleep(0.01)  # let the server write in between

@@ -95,6 +95,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     # options
     "o.json": ("Machine-readable output on standard output.", "Saída para máquinas na saída padrão."),
     "o.url": ("Where the server is (default: ORACULO_URL).", "Onde está o servidor (padrão: ORACULO_URL)."),
+    "o.unread": (
+        "Also those that a projection (the audit) has not read yet.",
+        "Também as que uma projeção (a auditoria) ainda não leu.",
+    ),
     "o.yes": ("Do not ask.", "Não pergunta."),
     "o.host": ("Address to listen on (default: ORACULO_HOST).", "Endereço onde escutar (padrão: ORACULO_HOST)."),
     "o.port": (
@@ -206,6 +210,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     "migrated": (
         "{count} orchestrations ({steps} steps) are now in {store}",
         "{count} orquestrações ({steps} passos) estão agora em {store}",
+    ),
+    "unread": (
+        "projection {name} has {steps} steps of the journal still to read; orchestrations among them are kept",
+        "a projeção {name} ainda tem {steps} passos do diário para ler; as orquestrações entre eles ficam",
     ),
     "pruned": ("{count} orchestrations forgotten", "{count} orquestrações esquecidas"),
     "same": (

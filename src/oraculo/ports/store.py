@@ -143,6 +143,14 @@ class FailingQueue:
 
 
 @dataclass(slots=True)
+class Lag:
+    """How far a cursor is behind the end of the journal."""
+
+    steps: int = 0
+    since: datetime | None = None  # when the first of them was recorded
+
+
+@dataclass(slots=True)
 class Query:
     status: Sequence[Status] = ()
     destino: str | None = None  # queue
@@ -241,6 +249,27 @@ class Store(Protocol):
         """Newest first; of one kind when that is given."""
         ...
 
+    async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
+        """Oldest first, those numbered above `after`, without gaps."""
+        ...
+
+    async def cursors(self) -> dict[str, int]:
+        """How far each projection has read: its name → the last position."""
+        ...
+
+    async def claim_cursor(self, name: str) -> int | None:
+        """Where it is (0: nothing read yet), when it is this process that moves it from now on; None while another one
+        that lives does."""
+        ...
+
+    async def move_cursor(self, name: str, to: int) -> None:
+        """Never back. FencedError when another process has claimed it meanwhile."""
+        ...
+
+    async def lag(self, after: int) -> Lag:
+        """What the journal holds beyond this position."""
+        ...
+
     async def queues(self) -> list[str]:
         """Every queue that an orchestration in the store ever used."""
         ...
@@ -251,8 +280,9 @@ class Store(Protocol):
 
     async def remove_task_type(self, tipo: str) -> bool: ...
 
-    async def prune(self, before: datetime, limit: int) -> int:
-        """Forget up to `limit` orchestrations that ended before; how many were forgotten."""
+    async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
+        """Forget up to `limit` orchestrations that ended before; how many were forgotten. With `read`, only those that
+        have no step beyond this position."""
         ...
 
     async def durability(self) -> str: ...

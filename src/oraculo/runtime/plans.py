@@ -24,7 +24,7 @@ from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Kind, Priority
 from oraculo.errors import BrokerError, DuplicateCorrelationError, PlanError, UnknownIdError, WireError
 from oraculo.ports.broker import Delivery
-from oraculo.ports.store import Key, SystemEvent
+from oraculo.ports.store import DeadLetter, Key, SystemEvent
 from oraculo.runtime.ids import new_correlation_id
 from oraculo.runtime.intake import quarantined
 from oraculo.runtime.reception import Reception, Trace, pass_on
@@ -164,6 +164,9 @@ class PlanDesk:
                 value = self._decode(READ, work.body)
                 await self._refused(value, "rejected", str(value.get("reasoning_summary") or ""))
         await self._name([work for work in works if isinstance(work.command, Start)])
+        return await self._submit(works)
+
+    async def _submit(self, works: list[Work]) -> list[Outcome]:
         outcomes = await self._engine.submit(works, piecewise=True)
         for number, (work, outcome) in enumerate(zip(works, outcomes, strict=True)):
             if outcome.fate is Fate.QUARANTINED and not await self._to_dead_letters(work, outcome):
@@ -183,6 +186,33 @@ class PlanDesk:
         except WireError as error:
             return quarantined(raw, queue, error)
         return Work(result, run=found[0], queue=queue, body=raw, worker=worker)
+
+    def approval_from_message(self, raw: bytes, queue: str, _headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
+        """The answer of a human as work; its plan is looked up when it is taken."""
+        try:
+            value = strict_json.loads(raw)
+            if not isinstance(value, dict) or not isinstance(value.get("plan_id"), str):
+                raise WireError("missing_field", "an approval is an object with plan_id and decision")
+            said = str(value.get("decision") or value.get("status") or "").lower()
+            if said not in ("approved", "rejected"):
+                raise WireError("invalid_field", f"decision is {said[:40]!r}; allowed: approved, rejected")
+        except WireError as error:
+            return quarantined(raw, queue, error)
+        by, reason = str(value.get("approved_by") or "")[:200], str(value.get("reason") or "")[:1000]
+        return Work(Approve(said == "approved", by, reason), value["plan_id"], queue=queue, body=raw)
+
+    async def submit_approvals(self, works: list[Work]) -> list[Outcome]:
+        """Takes what `approval_from_message` made."""
+        keys = await self._engine.store.keyed([key_of(work.correlation_id) for work in works if work.command])
+        for work in works:
+            found = keys.get(key_of(work.correlation_id))
+            if work.command is not None and found is not None:
+                work.run = found.run
+            elif work.command is not None:
+                detail = f"there is no plan {work.correlation_id[:128]!r}"
+                work.command = None
+                work.dead = DeadLetter(work.queue, "unknown_plan", detail, work.body, work.correlation_id[:128])
+        return await self._submit(works)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

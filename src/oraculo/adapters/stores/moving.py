@@ -32,6 +32,7 @@ TABLES = {
     "task_types": "tipo, body, at",
     "counters": "queue, verdict, count",
     "system_events": "id, at, kind, body",
+    "cursors": "name, position",
 }
 NUMBERED = {"journal": "position", "dead_letters": "id", "system_events": "id"}  # numbers that are never used again
 

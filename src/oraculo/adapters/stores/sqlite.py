@@ -33,6 +33,7 @@ from oraculo.ports.store import (
     FailingQueue,
     Found,
     Key,
+    Lag,
     Live,
     Query,
     Recorded,
@@ -265,6 +266,22 @@ class SqliteStore:
     async def system_events(self, limit: int = 50, kind: str | None = None) -> list[SystemEvent]:
         return await self._read(lambda c: read.system_events(c, limit, kind))
 
+    async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
+        return await self._read(lambda c: read.later_system_events(c, after, limit))
+
+    async def cursors(self) -> dict[str, int]:
+        return await self._read(read.cursors)
+
+    async def claim_cursor(self, name: str) -> int | None:
+        known = (await self._read(read.cursors)).get(name)
+        return await self._write(lambda c: write.claim_cursor(c, name)) if known is None else known
+
+    async def move_cursor(self, name: str, to: int) -> None:
+        await self._write(lambda c: write.move_cursor(c, name, to))
+
+    async def lag(self, after: int) -> Lag:
+        return await self._read(lambda c: read.lag(c, after))
+
     async def queues(self) -> list[str]:
         return await self._read(read.queues)
 
@@ -277,8 +294,8 @@ class SqliteStore:
     async def remove_task_type(self, tipo: str) -> bool:
         return await self._write(lambda c: write.remove_task_type(c, tipo))
 
-    async def prune(self, before: datetime, limit: int) -> int:
-        return await self._write(lambda c: write.prune(c, before, limit))
+    async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
+        return await self._write(lambda c: write.prune(c, before, limit, read))
 
     async def durability(self) -> str:
         if self.path == ":memory:":

@@ -10,7 +10,7 @@ import apsw
 import orjson
 
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none
-from oraculo.ports.store import Asked, DeadLetter, Found, Key, Live, Recorded, SystemEvent
+from oraculo.ports.store import Asked, DeadLetter, Found, Key, Lag, Live, Recorded, SystemEvent
 from oraculo.wire import records
 
 _STEP = "SELECT run, first, at, format, events, position FROM journal"
@@ -135,10 +135,28 @@ def task_types(connection: apsw.Connection) -> dict[str, bytes]:
 
 def system_events(connection: apsw.Connection, limit: int, kind: str | None) -> list[SystemEvent]:
     sql = "SELECT id, at, kind, body FROM system_events WHERE ?1 IS NULL OR kind = ?1 ORDER BY id DESC LIMIT ?2"
-    return [
-        SystemEvent(one, from_micros(at), orjson.loads(body), id)
-        for id, at, one, body in fetch(connection, sql, (kind, limit))
-    ]
+    return [_system_event(row) for row in fetch(connection, sql, (kind, limit))]
+
+
+def later_system_events(connection: apsw.Connection, after: int, limit: int) -> list[SystemEvent]:
+    sql = "SELECT id, at, kind, body FROM system_events WHERE id > ? ORDER BY id LIMIT ?"
+    return [_system_event(row) for row in fetch(connection, sql, (after, limit))]
+
+
+def _system_event(row: tuple[Any, ...]) -> SystemEvent:
+    id, at, kind, body = row
+    return SystemEvent(kind, from_micros(at), orjson.loads(body), id)
+
+
+def cursors(connection: apsw.Connection) -> dict[str, int]:
+    return dict(fetch(connection, "SELECT name, position FROM cursors ORDER BY name"))
+
+
+def lag(connection: apsw.Connection, after: int) -> Lag:
+    first = "SELECT at FROM journal WHERE position > ? ORDER BY position LIMIT 1"
+    sql = f"SELECT (SELECT max(position) FROM journal), ({first})"
+    ((last, at),) = fetch(connection, sql, (after,))
+    return Lag(max(0, (last or 0) - after), from_micros_or_none(at))
 
 
 def queues(connection: apsw.Connection) -> list[str]:

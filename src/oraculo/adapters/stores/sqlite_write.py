@@ -164,11 +164,26 @@ def remove_task_type(connection: apsw.Connection, tipo: str) -> bool:
     return connection.changes() == 1
 
 
-def prune(connection: apsw.Connection, before: datetime, limit: int) -> int:
+def claim_cursor(connection: apsw.Connection, name: str) -> int:
+    """Only one process ever moves it: who runs on a file has it to itself."""
+    sql = "INSERT INTO cursors VALUES (?, 0) ON CONFLICT (name) DO UPDATE SET position = position RETURNING position"
+    with connection:
+        ((position,),) = connection.execute(sql, (name,)).fetchall()
+    return int(str(position))
+
+
+def move_cursor(connection: apsw.Connection, name: str, to: int) -> None:
+    with connection:
+        connection.execute("UPDATE cursors SET position = max(position, ?) WHERE name = ?", (to, name))
+
+
+def prune(connection: apsw.Connection, before: datetime, limit: int, read: int | None) -> int:
+    last = "SELECT position FROM journal WHERE journal.run = runs.run ORDER BY first DESC LIMIT 1"
     with connection:
         runs = connection.execute(
-            "SELECT run FROM runs WHERE closed_at < ? AND owes = 0 AND wake_at IS NULL ORDER BY closed_at LIMIT ?",
-            (to_micros(before), limit),
+            "SELECT run FROM runs WHERE closed_at < ?1 AND owes = 0 AND wake_at IS NULL"
+            f" AND (?3 IS NULL OR ({last}) <= ?3) ORDER BY closed_at LIMIT ?2",
+            (to_micros(before), limit, read),
         ).fetchall()
         chosen = (orjson.dumps([run for (run,) in runs]).decode(),)
         for table in ("journal", "results", "run_destinos", "runs"):

@@ -67,8 +67,9 @@ class Metrics:
             ev.NoticeGivenUp: lambda _step, _event, tally: _add(tally, self.families.notices, "desistiu"),
         }
 
-    def watch(self, engine: Any, reception: Any) -> None:
+    def watch(self, engine: Any, reception: Any, projections: Sequence[Any] = ()) -> None:
         """Gauges that are read from the engine when somebody asks."""
+        self.readings.projections = projections
         self._look = engine.observe
         self._clock = engine.clock
         self.readings.engine, self.readings.reception = engine, reception

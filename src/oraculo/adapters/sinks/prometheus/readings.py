@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -20,6 +20,7 @@ class Readings:
     def __init__(self) -> None:
         self.engine: Any = None
         self.reception: Any = None
+        self.projections: Sequence[Any] = ()
         self.dead: Mapping[str, int] = {}
         self.log_lines: Counts = dict
         self.spans: Counts = dict
@@ -32,6 +33,7 @@ class Readings:
         yield from self._brokers()
         yield from self._kafka()
         yield from self._requests()
+        yield from self._projections()
         yield _counter("orchestration_log_lines", "Lines logged", ["level"], _keyed(self.log_lines()))
         yield _counter("orchestration_spans", "Spans, by what became of them", ["resultado"], _keyed(self.spans()))
 
@@ -177,6 +179,36 @@ class Readings:
             "Requests without a correlation_id, which were given one",
             [],
             unnamed,
+        )
+
+    def _projections(self) -> Iterable[Metric]:
+        """Of those that this process looks after, so that each is counted once."""
+        ours = [one for one in self.projections if one.active]
+
+        def of(value: Callable[[Any], float]) -> dict[tuple[str, ...], float]:
+            return {(one.name,): value(one) for one in ours}
+
+        labels = ["projection"]
+        yield _gauge_of(
+            "oraculo_projection_lag",
+            "Steps of the journal that a projection has not read yet",
+            labels,
+            of(lambda one: one.lag.steps),
+        )
+        yield _gauge_of(
+            "oraculo_projection_age_seconds", "How long the oldest of them waits", labels, of(lambda one: one.age())
+        )
+        yield _counter(
+            "oraculo_projection_steps",
+            "Steps of the journal that a projection has read",
+            labels,
+            of(lambda one: one.recorded),
+        )
+        yield _counter(
+            "oraculo_projection_failures",
+            "Times that a projection could not go on",
+            labels,
+            of(lambda one: one.failures),
         )
 
 

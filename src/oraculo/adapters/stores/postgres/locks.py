@@ -12,6 +12,7 @@ _OURS = 0x6F7261
 MIGRATION = (_OURS, 1)
 TAIL = (_OURS, 2)  # whoever holds it gives out positions of the journal, until it has committed
 MEMBERS = (_OURS, 3)
+SYSTEM = (_OURS, 4)  # as TAIL, for system events
 
 
 def numbers(names: Iterable[str], keys: Iterable[str]) -> list[int]:

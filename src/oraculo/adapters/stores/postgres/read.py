@@ -126,10 +126,17 @@ async def task_types(connection: Connection) -> dict[str, bytes]:
 
 async def system_events(connection: Connection, limit: int, kind: str | None) -> list[SystemEvent]:
     sql = "SELECT id, at, kind, body FROM system_events WHERE %s::text IS NULL OR kind = %s ORDER BY id DESC LIMIT %s"
-    return [
-        SystemEvent(one, from_micros(at), orjson.loads(body), id)
-        for id, at, one, body in await fetch(connection, sql, (kind, kind, limit))
-    ]
+    return [_system_event(row) for row in await fetch(connection, sql, (kind, kind, limit))]
+
+
+async def later_system_events(connection: Connection, after: int, limit: int) -> list[SystemEvent]:
+    sql = "SELECT id, at, kind, body FROM system_events WHERE id > %s ORDER BY id LIMIT %s"
+    return [_system_event(row) for row in await fetch(connection, sql, (after, limit))]
+
+
+def _system_event(row: tuple[Any, ...]) -> SystemEvent:
+    id, at, kind, body = row
+    return SystemEvent(kind, from_micros(at), orjson.loads(body), id)
 
 
 async def queues(connection: Connection) -> list[str]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Self
 
-from oraculo.adapters.stores.postgres import find, members, read, write
+from oraculo.adapters.stores.postgres import cursors, find, members, read, write
 from oraculo.adapters.stores.postgres.connections import Line, Pool, Server, fenced
 from oraculo.adapters.stores.postgres.listener import Listener
 from oraculo.adapters.stores.postgres.schema import current_version, migrate
@@ -26,6 +26,7 @@ from oraculo.ports.store import (
     FailingQueue,
     Found,
     Key,
+    Lag,
     Live,
     Query,
     Recorded,
@@ -154,6 +155,9 @@ class PostgresStore:
     async def system_events(self, limit: int = 50, kind: str | None = None) -> list[SystemEvent]:
         return await self._pool.read(lambda c: read.system_events(c, limit, kind))
 
+    async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
+        return await self._pool.read(lambda c: read.later_system_events(c, after, limit))
+
     async def queues(self) -> list[str]:
         return await self._pool.read(read.queues)
 
@@ -177,15 +181,35 @@ class PostgresStore:
     async def remove_task_type(self, tipo: str) -> bool:
         return await self._pool.write(lambda c: write.remove_task_type(c, tipo))
 
-    async def prune(self, before: datetime, limit: int) -> int:
+    async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
         total = 0
         while total < limit:
             wanted = min(PRUNE_AT_ONCE, limit - total)
-            removed = await self._pool.write(partial(write.prune, before=before, limit=wanted))
+            removed = await self._pool.write(partial(write.prune, before=before, limit=wanted, read=read))
             total += removed
             if removed < wanted:
                 break
         return total
+
+    # -- projections -------------------------------------------------------------------------------------------------
+
+    async def cursors(self) -> dict[str, int]:
+        return await self._pool.read(cursors.cursors)
+
+    async def claim_cursor(self, name: str) -> int | None:
+        """Asked often: a cursor that is ours already, or somebody else's, is only looked at."""
+        me = self._member
+        position, free = await self._pool.read(lambda c: cursors.look(c, name, me))
+        if position is not None or not free:
+            return position
+        return await self._pool.write(lambda c: cursors.claim(c, name, me))
+
+    async def move_cursor(self, name: str, to: int) -> None:
+        me = self._member
+        await self._pool.write(lambda c: cursors.move(c, name, to, me))
+
+    async def lag(self, after: int) -> Lag:
+        return await self._pool.read(lambda c: cursors.lag(c, after))
 
     # -- sharing -----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from oraculo.adapters.stores import catalogue
 from oraculo.adapters.stores.instants import to_micros
 from oraculo.adapters.stores.postgres.arrays import Array, Blobs, Numbers, Texts
 from oraculo.adapters.stores.postgres.connections import Connection
-from oraculo.adapters.stores.postgres.locks import TAIL
+from oraculo.adapters.stores.postgres.locks import SYSTEM, TAIL
 from oraculo.adapters.stores.postgres.pipeline import Statement
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
@@ -167,6 +167,8 @@ async def remove_dead_letters(connection: Connection, ids: Sequence[int], outcom
 
 
 async def record_system_event(connection: Connection, event: SystemEvent) -> None:
+    """Under a lock: they are committed in the order of their numbers, and whoever follows them misses none."""
+    await connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", SYSTEM)
     await connection.execute(
         "INSERT INTO system_events (at, kind, body) VALUES (%s, %s, %s)",
         (to_micros(event.at), event.kind, orjson.dumps(event.body).decode()),
@@ -185,12 +187,13 @@ async def remove_task_type(connection: Connection, tipo: str) -> bool:
     return (await connection.execute("DELETE FROM task_types WHERE tipo = %s", (tipo,))).rowcount == 1
 
 
-async def prune(connection: Connection, before: datetime, limit: int) -> int:
+async def prune(connection: Connection, before: datetime, limit: int, read: int | None) -> int:
     """What somebody else is looking at is left for another time."""
+    last = "SELECT position FROM journal WHERE journal.run = runs.run ORDER BY first DESC LIMIT 1"
     cursor = await connection.execute(
         "SELECT run FROM runs WHERE closed_at < %s AND owes = 0 AND wake_at IS NULL"
-        " ORDER BY closed_at LIMIT %s FOR UPDATE SKIP LOCKED",
-        (to_micros(before), limit),
+        f" AND (%s::bigint IS NULL OR ({last}) <= %s) ORDER BY closed_at LIMIT %s FOR UPDATE SKIP LOCKED".encode(),
+        (to_micros(before), read, read, limit),
     )
     runs = [row[0] for row in await cursor.fetchall()]
     if runs:
