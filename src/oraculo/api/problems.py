@@ -56,6 +56,7 @@ KINDS: dict[str, Kind] = {
     "unknown_id": Kind(404, "There is no such thing"),
     "method_not_allowed": Kind(405, "The route does not take this method"),
     "body_too_slow": Kind(408, "The body took too long to arrive"),
+    "plan_id_taken": Kind(409, "The plan_id belongs to another plan"),
     "flow_c_off": Kind(409, "Fluxo C is not turned on"),
     "correlation_id_taken": Kind(409, "The correlation_id belongs to another request"),
     "wants_result": Kind(409, "The message wants a result"),
@@ -141,6 +142,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("invalid_plan", error.detail, errors=where)
         case DuplicateCorrelationError(what="correlation_id"):
             return ProblemError("correlation_id_taken", str(error))
+        case DuplicateCorrelationError(what="plan_id"):
+            return ProblemError("plan_id_taken", str(error))
         case DuplicateCorrelationError():
             return ProblemError("idempotency_key_reused", str(error))
         case UnknownIdError():

@@ -40,6 +40,8 @@ class Sink(Protocol):
 
     async def note(self, events: Sequence[SystemEvent]) -> None:
         """What happened to the system itself, oldest first; durable there when it returns."""
+        return None
 
     async def close(self) -> None:
         """Nothing more is handed over."""
+        return None

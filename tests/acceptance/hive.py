@@ -1,0 +1,221 @@
+"""The others on Kafka: who decides on plans and who works on tickets, as plain clients with the Avro schemas alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import fastavro
+from confluent_kafka import Consumer, Producer
+
+from oraculo.wire.flow import schemas
+
+Answer = Callable[[dict[str, Any]], dict[str, Any] | None]
+
+
+def frame(record: str, value: dict[str, Any]) -> bytes:
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, fastavro.parse_schema(schemas.schema(record)), value)
+    return struct.pack(">bI", 0, schemas.NUMBERS[record]) + body.getvalue()
+
+
+def unframe(record: str, raw: bytes) -> dict[str, Any]:
+    magic, number = struct.unpack_from(">bI", raw)
+    assert (magic, number) == (0, schemas.NUMBERS[record])
+    file = io.BytesIO(raw[5:])
+    found: dict[str, Any] = fastavro.schemaless_reader(file, fastavro.parse_schema(schemas.schema(record)))
+    assert not file.read(), "bytes are left over"
+    return found
+
+
+def task(name: str, *needs: str, kind: str = "EXECUTE", **more: Any) -> dict[str, Any]:
+    return {"task_id": name, "task_type": kind, "description": f"do {name}", "dependencies": list(needs), **more}
+
+
+def plan(plan_id: str, tasks: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {
+        "plan_id": plan_id,
+        "intent_id": f"intent-of-{plan_id}",
+        "version": "1.0.0",
+        "correlation_id": f"corr-{plan_id}",
+        "tasks": list(tasks),
+        "execution_order": [one["task_id"] for one in tasks],
+        "risk_score": 0.2,
+        "risk_band": "low",
+        "risk_factors": {"size": 0.2},
+        "complexity_score": 0.1,
+        "explainability_token": "token",
+        "reasoning_summary": "because",
+        "status": "approved",
+        "created_at": int(time.time() * 1000),
+        "original_domain": "TECHNICAL",
+        "original_priority": "NORMAL",
+        "original_security_level": "INTERNAL",
+        "schema_version": 1,
+        **more,
+    }
+
+
+def decision(about: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "decision_id": f"decision-on-{about['plan_id']}",
+        "plan_id": about["plan_id"],
+        "intent_id": about["intent_id"],
+        "correlation_id": about["correlation_id"],
+        "trace_id": None,
+        "span_id": None,
+        "final_decision": "approve",
+        "consensus_method": "voting",
+        "aggregated_confidence": 0.9,
+        "aggregated_risk": 0.1,
+        "specialist_votes": [],
+        "consensus_metrics": {
+            "divergence_score": 0.1, "convergence_time_ms": 5, "unanimous": True, "fallback_used": False,
+            "pheromone_strength": 0.5, "bayesian_confidence": 0.9, "voting_confidence": 0.9,
+        },
+        "explainability_token": "token",
+        "reasoning_summary": "all agree",
+        "compliance_checks": {"policy": True},
+        "guardrails_triggered": [],
+        "cognitive_plan": json.dumps(about),
+        "requires_human_review": False,
+        "created_at": int(time.time() * 1000),
+        "valid_until": None,
+        "metadata": {},
+        "hash": "0" * 64,
+        "schema_version": 1,
+        **more,
+    }  # fmt: skip
+
+
+class Hive:
+    """On one Kafka, with topics of its own. `settings` are what the orchestrator is told of it."""
+
+    def __init__(self, servers: str) -> None:
+        mark = secrets.token_hex(4)
+        self.servers = servers
+        self.settings = {
+            "KAFKA_BOOTSTRAP_SERVERS": servers,
+            "KAFKA_CONSENSUS_TOPIC": f"plans.consensus.{mark}",
+            "KAFKA_TICKETS_TOPIC": f"execution.tickets.{mark}",
+            "KAFKA_RESULTS_TOPIC": f"execution.results.{mark}",
+            "KAFKA_TELEMETRY_TOPIC": f"telemetry.orchestration.{mark}",
+            "KAFKA_INCIDENTS_TOPIC": f"orchestration.incidents.{mark}",
+            "KAFKA_CONSUMER_GROUP_ID": f"orchestrator-{mark}",
+        }
+        self._producer = Producer({"bootstrap.servers": servers, "acks": "all", "enable.idempotence": True})
+
+    def topic(self, name: str) -> str:
+        return self.settings[f"KAFKA_{name.upper()}_TOPIC"]
+
+    def send(self, topic: str, raw: bytes, key: str = "") -> None:
+        failed: list[Any] = []
+        self._producer.produce(
+            topic, raw, key=key.encode() or None, on_delivery=lambda error, _: failed.append(error) if error else None
+        )
+        assert self._producer.flush(30) == 0
+        assert failed == []
+
+    def decide(self, about: dict[str, Any], **more: Any) -> None:
+        self.send(
+            self.topic("consensus"), frame(schemas.CONSOLIDATED_DECISION, decision(about, **more)), about["plan_id"]
+        )
+
+    def read(self, topic: str, enough: Callable[[list[Any]], bool], patience: float = 60.0) -> list[Any]:
+        """All messages of a topic, from its beginning, until there are enough."""
+        consumer = self._consumer(topic, f"look-{secrets.token_hex(4)}")
+        found: list[Any] = []
+        try:
+            until = time.monotonic() + patience
+            while not enough(found):
+                assert time.monotonic() < until, f"{len(found)} messages in {topic}, not enough"
+                message = consumer.poll(0.2)
+                if message is not None and message.error() is None:
+                    found.append(message)
+        finally:
+            consumer.close()
+        return found
+
+    def _consumer(self, topic: str, group: str) -> Consumer:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.servers,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "topic.metadata.refresh.interval.ms": 500,
+                "allow.auto.create.topics": True,
+            }
+        )
+        consumer.subscribe([topic])
+        return consumer
+
+    def worker(self, answer: Answer | None = None, agent: str = "agent-1") -> Worker:
+        return Worker(self, answer or (lambda _ticket: {}), agent)
+
+
+class Worker(threading.Thread):
+    """Takes tickets, and answers each attempt once. `answer` gives what differs from a success; None: silence."""
+
+    def __init__(self, hive: Hive, answer: Answer, agent: str) -> None:
+        super().__init__(daemon=True)
+        self._hive, self._answer, self._agent = hive, answer, agent
+        self._stopping = threading.Event()
+        self.tickets: list[dict[str, Any]] = []
+        self.attempts: Counter[tuple[str, str]] = Counter()  # (ticket_id, attempt) → messages
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self.join(30)
+
+    def run(self) -> None:
+        consumer = self._hive._consumer(self._hive.topic("tickets"), f"workers-{secrets.token_hex(4)}")
+        producer = Producer({"bootstrap.servers": self._hive.servers, "acks": "all", "linger.ms": 2})
+        try:
+            while not self._stopping.is_set():
+                for message in consumer.consume(100, 0.1):
+                    if message.error() is None:
+                        self._take(unframe(schemas.EXECUTION_TICKET, message.value()), producer)
+                producer.poll(0)
+        finally:
+            producer.flush(10)
+            consumer.close()
+
+    def _take(self, ticket: dict[str, Any], producer: Producer) -> None:
+        self.tickets.append(ticket)
+        self.attempts[ticket["ticket_id"], ticket["metadata"]["attempt"]] += 1
+        more = self._answer(ticket)
+        if more is None:
+            return
+        value = {
+            "ticket_id": ticket["ticket_id"],
+            "status": "COMPLETED",
+            "result": {"success": True, "output": {"task": ticket["task_id"]}, "metadata": {}, "logs": []},
+            "error_message": None,
+            "actual_duration_ms": 5,
+            "agent_id": self._agent,
+            "timestamp": int(time.time() * 1000),
+            "schema_version": 1,
+            **more,
+        }
+        producer.produce(
+            self._hive.topic("results"), frame(schemas.EXECUTION_RESULT, value), key=ticket["ticket_id"].encode()
+        )
+
+
+FAILED = {
+    "status": "FAILED",
+    "result": {"success": False, "output": {}, "metadata": {"definitivo": "true"}, "logs": []},
+    "error_message": "it broke",
+}
