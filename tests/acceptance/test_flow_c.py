@@ -134,7 +134,7 @@ def test_what_cannot_run_is_refused_with_the_reason_everywhere(up: Server, hive:
     assert dead is not None and len(dead.json()["dead_letters"]) == 8
     events = up.call("GET", "/api/v1/system-events?limit=100")
     assert events is not None
-    refused = [one for one in events.json()["eventos"] if one["tipo"] == "plan_refused"]
+    refused = [one for one in events.json()["eventos"] if one["evento"] == "plan_refused"]
     assert {one.get("plan_id") for one in refused} >= {"cyclic", "expired", "unknown", "rejected"}
     for about in (expired, unknown, negative, stubborn, plan("cyclic", [task("a", "b"), task("b", "a")])):
         answer = up.call("POST", "/api/v1/plans", json=about)

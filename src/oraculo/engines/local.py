@@ -424,10 +424,10 @@ class LocalEngine:
         self.open = sum(1 for one in live if one.open)
         for one in live:
             self.timers.set(one.run, one.wake_at)
+        if self.performer.ceiling is not None and not resend:  # else nobody has them any more
+            await self._count_with_workers(self.performer.ceiling)
         wanted = [one.run for one in live if one.owes or (resend and one.open)]
         await self._send_again(wanted, resend=resend)
-        if self.performer.ceiling is not None:
-            await self._count_with_workers(self.performer.ceiling)
         if live:
             log.info("recovered", open=self.open, sent_again=len(wanted))
 

@@ -129,7 +129,9 @@ class Performer:
             self._arrived.set()
 
     def _wanted(self, owed: Owed) -> bool:
-        positions = self._owed_of(owed[0])
+        """Not those whose tickets were closed meanwhile. A broker that forgets is told again of tickets that are
+        running, too."""
+        positions = None if self._broker.volatile else self._owed_of(owed[0])
         return positions is None or owed[1] in positions
 
     def settled(self, state: Orchestration) -> None:
@@ -278,9 +280,8 @@ class Performer:
         self._report([Work(failed, run=run)])
 
     def _still(self, owed: Sequence[Owed]) -> list[Owed]:
-        """Without those whose tickets were closed while the broker was away. A broker that forgets is told again of
-        tickets that are running, too."""
-        return list(owed) if self._broker.volatile else [one for one in owed if self._wanted(one)]
+        """Without those whose tickets were closed while the broker was away."""
+        return [one for one in owed if self._wanted(one)]
 
     def _postpone(self, owed: Sequence[Owed], reason: str) -> None:
         """The broker works, and these have to wait: nobody has made their queue yet."""

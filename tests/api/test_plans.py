@@ -1,0 +1,264 @@
+"""Fluxo C over HTTP, without any server beside: plans in, tickets leased, results in, and the routes that users of the
+Orchestrator Dynamic know."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.conftest import API, CurlWorker, client_of, settings_for
+from oraculo.api.app import create_app
+from oraculo.bootstrap import Oraculo
+
+TICKETS = "execution.tickets"
+
+
+def task(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+    return {"task_id": name, "task_type": "EXECUTE", "description": name, "dependencies": list(needs), **more}
+
+
+def plan(plan_id: str, *tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "plan_id": plan_id, "intent_id": "i1", "tasks": list(tasks), "risk_band": "medium",
+        "execution_order": [one["task_id"] for one in tasks], **more,
+    }  # fmt: skip
+
+
+class Site:
+    """An orchestrator in this process, a client, and a worker over HTTP."""
+
+    def __init__(self, folder: Path, **variables: str) -> None:
+        self.oraculo = Oraculo(settings_for(folder, **variables))
+
+    async def __aenter__(self) -> Site:
+        await self.oraculo.__aenter__()
+        self._client = client_of(create_app(self.oraculo))
+        self.client = await self._client.__aenter__()
+        self.worker = CurlWorker(self.client)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.__aexit__(None, None, None)
+        await self.oraculo.__aexit__()
+
+    async def bring(self, document: dict[str, Any], expect: int = 202) -> dict[str, Any]:
+        response = await self.client.post(f"{API}/plans", json=document)
+        assert response.status_code == expect, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+    async def answer(self, leased: dict[str, Any], **payload: Any) -> None:
+        message = leased["mensagem"]
+        envelope = {
+            "correlation_id": message["correlation_id"], "ticket_id": message["ticket_id"],
+            "tentativa": message["tentativa"], "tipo_evento": "resultado_execucao",
+            "payload": {"status": "ok", **payload}, "timestamp": "2025-10-14T12:00:00Z",
+        }  # fmt: skip
+        response = await self.client.post(f"{API}/results", json=envelope)
+        assert response.status_code == 202, response.text
+
+    async def get(self, path: str, expect: int = 200) -> dict[str, Any]:
+        response = await self.client.get(f"{API}{path}")
+        assert response.status_code == expect, response.text
+        found: dict[str, Any] = response.json()
+        return found
+
+
+async def test_a_plan_from_the_first_ticket_to_the_result(tmp_path: Path) -> None:
+    async with Site(tmp_path) as site:
+        taken = await site.bring(plan("p1", task("a"), task("b", "a"), correlation_id="abc123"))
+        assert taken["status"] == "accepted"
+        assert (taken["correlation_id"], taken["workflow_id"]) == ("abc123", "orch-p1")
+        (first,) = await site.worker.take(TICKETS, 1)
+        message = first["mensagem"]
+        assert (message["task_id"], message["tipo_evento"], message["status"]) == ("a", "iniciar_execucao", "PENDING")
+        ticket = await site.get(f"/tickets/{message['ticket_id']}")
+        assert ticket["fluxo_c"]["task_id"] == "a"
+        page = await site.get("/tickets/by-plan/p1")
+        assert (page["total"], page["has_more"]) == (2, False)
+        assert [one["task_id"] for one in page["tickets"]] == ["a", "b"]
+        assert page["tickets"][1]["dependencies"] == [page["tickets"][0]["ticket_id"]]
+        assert (await site.get("/tickets/by-plan/p1?limit=1"))["has_more"] is True
+        await site.answer(first, n=1)
+        (second,) = await site.worker.take(TICKETS, 1)
+        await site.answer(second, n=2)
+        result = await site.get("/orchestrations/abc123/result?wait=10")
+        assert result["fluxo_c"]["status"] == "SUCCESS"
+        workflow = await site.get("/workflows/orch-p1")
+        assert (workflow["status"], workflow["result_summary"]["status"]) == ("completed", "SUCCESS")
+        assert (await site.get("/workflows/orch-flow-c-abc123"))["workflow_id"] == "orch-p1"
+        status = await site.get("/flow-c/status")
+        assert (status["total_processed"], status["success_rate"], status["active_executions"]) == (1, 1.0, 0)
+
+
+async def test_the_same_plan_again_and_another_one_of_the_same_name(tmp_path: Path) -> None:
+    async with Site(tmp_path) as site:
+        first = await site.bring(plan("p1", task("a"), correlation_id="abc123"))
+        again = await site.client.post(f"{API}/plans", json=plan("p1", task("a"), correlation_id="abc123"))
+        assert again.json() == first and again.headers["Idempotent-Replayed"] == "true"
+        refused = await site.bring(plan("p1", task("b"), correlation_id="abc123"), 409)
+        assert refused["code"] == "plan_id_taken"
+        other = await site.bring(plan("p2", task("a"), correlation_id="abc123"))
+        assert other["correlation_id"] == "abc123.p2"  # one intent, two plans
+        shown = await site.get("/orchestrations/abc123.p2")
+        assert shown["fluxo_c"]["correlation_id"] == "abc123"
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (plan("p", task("a", "b"), task("b", "a")), "cycle: a → b → a"),
+        (plan("p", task("a", "ghost")), "'ghost', which is no task"),
+        (plan("p", task("a"), task("a")), "'a' is used more than once"),
+        (plan("p", task("a"), valid_until=1), "expired at 1970-01-01"),
+        (plan("p", task("a", max_retries=10_000_000)), "max_retries"),
+        (plan("p", task("a", timeout_ms=-1)), "timeout_ms"),
+        (plan("p", task("a"), risk_band="purple"), "risk_band"),
+        (plan("p"), "tasks"),
+        ({"plan_id": "p"}, "neither a decision"),
+        ({"decision_id": "d", "plan_id": "p", "final_decision": "approve"}, "no cognitive_plan"),
+    ],
+)
+async def test_what_makes_no_plan_is_refused_and_recorded(tmp_path: Path, document: dict[str, Any], said: str) -> None:
+    async with Site(tmp_path) as site:
+        refused = await site.bring(document, 422)
+        assert said in refused["detail"], refused
+        events = (await site.get("/system-events"))["eventos"]
+        assert events[0]["evento"] == "plan_refused"
+        assert said in events[0]["detalhe"]
+        assert (await site.get("/orchestrations"))["orchestrations"] == []
+
+
+async def test_a_decision_to_reject_is_not_an_error(tmp_path: Path) -> None:
+    async with Site(tmp_path) as site:
+        inner = plan("p1", task("a"))
+        decision = {
+            "decision_id": "d1", "plan_id": "p1", "intent_id": "i1", "final_decision": "reject",
+            "reasoning_summary": "risco alto", "cognitive_plan": inner,
+        }  # fmt: skip
+        taken = await site.bring(decision)
+        assert taken == {"status": "rejected", "plan_id": "p1", "motivo": "risco alto"}
+        assert (await site.get("/system-events"))["eventos"][0]["motivo"] == "rejected"
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_human_decides(tmp_path: Path, approved: bool) -> None:
+    async with Site(tmp_path) as site:
+        taken = await site.bring(plan("p1", task("a"), requires_approval=True, correlation_id="abc123"))
+        assert taken["status"] == "awaiting_approval"
+        shown = await site.get("/orchestrations/abc123")
+        assert (shown["espera"], shown["fluxo_c"]["aguarda_aprovacao"]) == ("aguarda aprovação humana", True)
+        assert await site.worker.lease(TICKETS, wait=0) == []
+        path = taken["links"]["approve" if approved else "reject"]
+        answer = (await site.client.post(path, json={"por": "ana", "motivo": "visto"})).json()
+        assert (answer["aplicada"], answer["decidido_por"]) == (True, "ana")
+        if approved:
+            assert len(await site.worker.take(TICKETS, 1)) == 1
+        else:
+            assert (await site.get("/orchestrations/abc123/result"))["status"] == "cancelada"
+        again = (await site.client.post(path, json={})).json()
+        assert again["aplicada"] is False
+
+
+async def test_no_more_tickets_are_with_workers_than_may_and_the_urgent_go_first(tmp_path: Path) -> None:
+    async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="2") as site:
+        await site.bring(plan("calm", *(task(f"c{n}") for n in range(5)), risk_band="low"))
+        await site.bring(plan("hot", *(task(f"h{n}") for n in range(2)), risk_band="critical"))
+        taken = await site.worker.take(TICKETS, 2)
+        assert await site.worker.lease(TICKETS, wait=0) == []
+        order = [one["mensagem"]["task_id"] for one in taken]
+        while len(order) < 7:
+            await site.answer(taken.pop(0))
+            taken += await site.worker.take(TICKETS, 1)
+            order.append(taken[-1]["mensagem"]["task_id"])
+            assert await site.worker.lease(TICKETS, wait=0) == []
+        assert order == ["c0", "c1", "h0", "h1", "c2", "c3", "c4"]
+
+
+async def test_the_ceiling_holds_after_a_restart(tmp_path: Path) -> None:
+    async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="2") as site:
+        await site.bring(plan("p1", *(task(f"t{n}") for n in range(4)), correlation_id="abc123"))
+        await site.worker.take(TICKETS, 2)
+        assert len([one for one in (await site.get("/orchestrations/abc123"))["tickets"] if one["iniciado_em"]]) == 2
+    async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="2") as site:
+        taken = await site.worker.take(TICKETS, 2)  # the broker in this process forgot them: they are sent again
+        assert await site.worker.lease(TICKETS, wait=0) == []
+        await site.answer(taken[0])
+        assert len(await site.worker.take(TICKETS, 1)) == 1
+
+
+@pytest.mark.parametrize("shape", ["layers", "wide"])
+async def test_large_plans(tmp_path: Path, shape: str) -> None:
+    """1,000 tasks in 30 layers, each behind all of the layer before; and 5,000 beside each other."""
+    if shape == "wide":
+        tasks = [task(f"t{n}") for n in range(5000)]
+    else:
+        tasks = []
+        for n in range(1000):
+            layer = n * 30 // 1000
+            before = [f"t{m}" for m in range(max(0, n - 40), n) if m * 30 // 1000 == layer - 1]
+            tasks.append(task(f"t{n}", *before))
+    async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="500") as site:
+        await site.bring(plan("large", *tasks, correlation_id="abc123"))
+        done = 0
+        while done < len(tasks):
+            leased = await site.worker.lease(TICKETS, max=500)
+            envelopes = [
+                {
+                    "correlation_id": "abc123", "ticket_id": one["mensagem"]["ticket_id"], "tentativa": 1,
+                    "tipo_evento": "resultado_execucao", "payload": {"status": "ok"},
+                    "timestamp": "2025-10-14T12:00:00Z",
+                }
+                for one in leased
+            ]  # fmt: skip
+            if envelopes:
+                response = await site.client.post(f"{API}/results", json=envelopes)
+                assert response.status_code == 202
+                done += len(envelopes)
+        result = await site.get("/orchestrations/abc123/result?wait=20")
+        assert result["fluxo_c"]["metrics"]["successful_tickets"] == len(tasks)
+
+
+async def test_workflows_in_the_form_of_the_original(tmp_path: Path) -> None:
+    async with Site(tmp_path) as site:
+        body = {"cognitive_plan": plan("p1", task("a")), "correlation_id": "abc123", "priority": 9}
+        started = (await site.client.post(f"{API}/workflows/start", json=body)).json()
+        assert started == {"workflow_id": "orch-p1", "status": "started", "correlation_id": "abc123"}
+        ask = f"{API}/workflows/orch-p1/query"
+        tickets = (await site.client.post(ask, json={"query_name": "get_tickets"})).json()["result"]["tickets"]
+        assert [one["priority"] for one in tickets] == ["CRITICAL"]
+        status = (await site.client.post(ask, json={"query_name": "get_status"})).json()["result"]
+        assert status["tickets_generated"] == 1
+        assert (await site.client.post(ask, json={"query_name": "dance"})).status_code == 422
+        assert (
+            await site.client.post(f"{API}/workflows/orch-nobody/query", json={"query_name": "get_status"})
+        ).status_code == 404
+        await site.get("/workflows/nonsense", 404)
+        await site.get("/tickets/by-plan/nobody", 404)
+
+
+async def test_where_it_is_off_that_is_said(tmp_path: Path) -> None:
+    async with Site(tmp_path, ORACULO_FLOW_C="off") as site:
+        refused = await site.bring(plan("p1", task("a")), 409)
+        assert refused["code"] == "flow_c_off"
+        assert "ORACULO_FLOW_C=on" in refused["detail"]
+
+
+async def test_telemetry_is_there_for_whoever_listens(tmp_path: Path) -> None:
+    async with Site(tmp_path) as site:
+        await site.bring(plan("p1", task("a"), correlation_id="abc123"))
+        (leased,) = await site.worker.take(TICKETS, 1)
+        await site.answer(leased)
+        (frame,) = await site.worker.take("telemetry.orchestration", 1)
+        assert frame["mensagem"]["correlation"]["plan_id"] == "p1"
+        events: list[str] = []
+        async with asyncio.timeout(10):
+            while "FLOW_C_COMPLETED" not in events:
+                events += [one["mensagem"]["event_type"] for one in await site.worker.lease("telemetry-flow-c")]
+        assert events == [
+            "FLOW_C_STARTED", "STEP_COMPLETED", "STEP_COMPLETED", "STEP_COMPLETED", "TICKET_ASSIGNED",
+            "TICKET_COMPLETED", "STEP_COMPLETED", "STEP_COMPLETED", "STEP_COMPLETED", "FLOW_C_COMPLETED",
+        ]  # fmt: skip
