@@ -93,6 +93,11 @@ class TestThereAndBack:
         assert codec.decode(wanted, codec.encode("ConsolidatedDecision", DECISION)) == DECISION
 
 
+def holding(kind: Any) -> dict[str, Any]:
+    """The schema of a record with one field of this type."""
+    return {"type": "record", "name": "ExecutionResult", "fields": [{"name": "a", "type": kind}]}
+
+
 class TestOtherWriters:
     def writer(self, change: Any) -> tuple[Codec, dict[str, Any]]:
         schema = schemas.schema("ExecutionResult")
@@ -150,18 +155,19 @@ class TestOtherWriters:
             "string",
             {"type": "record", "name": "ExecutionResult"},
             {"type": "record", "name": "ExecutionResult", "fields": [1]},
-            {"type": "record", "name": "ExecutionResult", "fields": [{"name": "a", "type": "nada"}]},
-            {"type": "record", "name": "ExecutionResult", "fields": [{"name": "a", "type": ["null", "ExecutionResult"]}]},
-            {"type": "record", "name": "ExecutionResult", "fields": [{"name": "a", "type": {"type": "enum", "name": "E"}}]},
-            {"type": "record", "name": "ExecutionResult", "fields": [{"name": "a", "type": {"type": "fixed", "name": "F"}}]},
+            holding("nada"),
+            holding(["null", "ExecutionResult"]),
+            holding({"type": "enum", "name": "E"}),
+            holding({"type": "fixed", "name": "F"}),
+            holding({"type": "enum", "symbols": ["A"]}),
+            holding(7),
         ],
-    )  # fmt: skip
+    )
     def test_a_schema_that_cannot_be_used(self, schema: Any) -> None:
         assert refused(framed(7, b"\x00"), by=Codec(Others(n7=schema))) == "invalid_schema"
 
     def test_items_of_no_bytes_cannot_fill_the_memory(self) -> None:
-        many = {"name": "many", "type": {"type": "array", "items": "null"}}
-        by = Codec(Others(n7={"type": "record", "name": "ExecutionResult", "fields": [many]}))
+        by = Codec(Others(n7=holding({"type": "array", "items": "null"})))
         assert refused(framed(7, varint(2**40) + b"\0"), by=by) == "truncated_avro"
         assert refused(framed(7, varint(1) + b"\0\0\0"), by=by) == "invalid_avro"
 
