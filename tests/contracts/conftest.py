@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from oraculo.adapters.brokers.memory import MemoryBroker
+from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.ports.broker import Broker
 from oraculo.ports.store import Store
@@ -68,6 +69,31 @@ class MemoryCase(BrokerCase):
         return broker
 
 
+class Odd:
+    """Every queue whose name ends with an odd digit."""
+
+    def __contains__(self, queue: object) -> bool:
+        return str(queue)[-1] in "13579"
+
+
+class RoutingCase(BrokerCase):
+    broker: RoutingBroker
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        self.broker = RoutingBroker(MemoryBroker(), MemoryBroker(), Odd())
+        stack.push_async_callback(self.broker.close)
+
+    async def lose_consumer(self, queue: str) -> None:
+        for one in self.broker.members.values():
+            assert isinstance(one, MemoryBroker)
+            await one.redeliver(queue)
+
+    async def small(self, stack: AsyncExitStack, capacity: int) -> Broker | None:
+        broker = RoutingBroker(MemoryBroker(capacity), MemoryBroker(capacity), Odd())
+        stack.push_async_callback(broker.close)
+        return broker
+
+
 class StoreCase:
     """`store` is open on an empty database."""
 
@@ -95,13 +121,14 @@ class SqliteMemoryInlineCase(StoreCase):
         self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False))
 
 
-BROKERS = ("memory", "rabbitmq", "redis", "nats", "kafka")
+BROKERS = ("memory", "routing", "rabbitmq", "redis", "nats", "kafka")
 
 
 def broker_case_of(name: str) -> BrokerCase:
     """One module per server: `case_<name>.py` with a class `Case`."""
-    if name == "memory":
-        return MemoryCase()
+    ours = {"memory": MemoryCase, "routing": RoutingCase}
+    if name in ours:
+        return ours[name]()
     case: BrokerCase = importlib.import_module(f"contracts.case_{name}").Case()
     return case
 

@@ -85,7 +85,7 @@ def avro_body(record: str, value: dict[str, Any]) -> bytes:
     try:
         library.validation.validate(value, parsed, raise_errors=True, strict=True)
         file = BytesIO()
-        library.schemaless_writer(file, parsed, value)
+        library.schemaless_writer(file, parsed, value, strict=True)
     except Exception as error:  # the library raises whatever comes to its mind
         raise WireError("invalid_value", f"not a {record}: {_faults(error)}") from None
     return file.getvalue()

@@ -1,0 +1,138 @@
+"""What the topics of Fluxo C need of Kafka: keys placed as its own clients do, one group for several topics, gzip."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+from aiokafka import TopicPartition
+from confluent_kafka import Producer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.test_kafka import _address, _admin, ack, bodies, opened, some_queue, take
+from oraculo.adapters.brokers.kafka import KafkaBroker
+from oraculo.adapters.brokers.kafka.assignor import HoldingAssignor, News, Stake
+from oraculo.adapters.brokers.kafka.ferry import partition_of
+from oraculo.adapters.brokers.kafka.options import parse
+from oraculo.errors import SettingsError
+from oraculo.ports.broker import Outgoing
+from servers import imitated, shared
+
+PARTITIONS = 6
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as stack:
+        yield stack
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        ("21", -973932308),
+        ("foobar", -790332482),
+        ("a-little-bit-long-string", -985981536),
+        ("a-little-bit-longer-string", -1486304829),
+        ("abc", 479470107),
+    ],
+)
+def test_a_key_belongs_where_the_hash_of_kafkas_java_client_says(key: str, hashed: int) -> None:
+    assert partition_of(key, range(1000)) == (hashed & 0x7FFFFFFF) % 1000
+
+
+@given(st.text(min_size=1), st.integers(1, 50))
+def test_a_key_always_belongs_to_one_partition(key: str, count: int) -> None:
+    assert partition_of(key, range(count)) in range(count)
+
+
+async def test_messages_of_one_key_share_a_partition_with_those_of_plain_clients(stack: AsyncExitStack) -> None:
+    url, queue = shared("kafka"), some_queue()
+    broker = opened(stack, f"{url}?partitions={PARTITIONS}")
+    keys = [f"plan-{number}" for number in range(8)]
+    await broker.publish([Outgoing(queue, b"%d" % n, f"id-{n}", {"h": "x"}, keys[n % 8]) for n in range(24)])
+    plain = Producer({"bootstrap.servers": _address(url), "partitioner": "murmur2_random"})
+    for number, key in enumerate(keys):
+        plain.produce(queue, b"%d" % (100 + number), key=key)
+    assert await asyncio.to_thread(plain.flush, 10) == 0
+    taken = await take(broker, queue, 32)
+    where = {int(one.body): one.tag[0].partition for one in taken}
+    for number in range(24):
+        assert where[number] == where[100 + number % 8] == partition_of(keys[number % 8], range(PARTITIONS))
+    assert len(set(where.values())) > 1
+    headers = {int(one.body): one.headers for one in taken}
+    assert headers[5] == {"h": "x", "message_id": "id-5"}
+    for key in range(8):  # in order, one behind the other
+        offsets = [one.tag[1] for one in sorted(taken, key=lambda one: int(one.body)) if int(one.body) % 8 == key][:3]
+        assert offsets == sorted(offsets)
+    await ack(broker, taken)
+
+
+async def test_one_group_reads_several_topics_and_no_message_is_mistaken_for_another(stack: AsyncExitStack) -> None:
+    if imitated("kafka"):
+        pytest.skip("only an imitation of Kafka is here: it knows no groups of several topics")
+    url, group = f"{shared('kafka')}?partitions=2", f"grupo-{secrets.token_hex(4)}"
+    queues = [some_queue(), some_queue()]
+    both = dict.fromkeys(queues, group)
+    brokers = [KafkaBroker(url, both), KafkaBroker(url, both)]
+    for broker in brokers:
+        stack.push_async_callback(broker.close)
+    for queue in queues:
+        await brokers[0].publish([Outgoing(queue, b"%d" % n, f"{queue}-{n}") for n in range(40)])
+    seen: dict[str, list[int]] = {queue: [] for queue in queues}
+
+    async def consume(broker: KafkaBroker, queue: str) -> None:
+        while len(seen[queue]) < 40:
+            taken = await broker.fetch(queue, limit=3, wait=0.5)
+            seen[queue] += bodies(taken)
+            await ack(broker, taken)
+
+    async with asyncio.timeout(40):
+        await asyncio.gather(*(consume(broker, queue) for broker in brokers for queue in queues))
+    assert {queue: sorted(found) for queue, found in seen.items()} == {queue: list(range(40)) for queue in queues}
+    for broker in brokers:
+        await broker.close()
+    async with _admin(shared("kafka")) as admin:
+        groups = {name for name, _ in await admin.list_consumer_groups()}
+        assert group in groups and not groups & {f"oraculo.{queue}" for queue in queues}
+        said = await admin.list_consumer_group_offsets(group)
+        for queue in queues:
+            assert sum(said[TopicPartition(queue, number)].offset for number in range(2)) == 40
+
+
+def test_members_hear_of_nobody_who_reads_another_topic() -> None:
+    class Said:
+        def __init__(self, topic: str, stake: Stake) -> None:
+            self.subscription, self.user_data = [topic], stake.write()
+
+    class Cluster:
+        def partitions_for_topic(self, topic: str) -> set[int]:
+            return {0}
+
+    given = HoldingAssignor(Stake).assign(
+        Cluster(), {"a": Said("one", Stake()), "b": Said("one", Stake({0: [5]})), "c": Said("two", Stake({0: [9]}))}
+    )
+    heard = {member: News.read(said.user_data) for member, said in given.items()}
+    owner = next(member for member in ("a", "b") if given[member].assignment[0][1])
+    assert heard[owner].held.get(0, []) == ([5] if owner == "a" else []) and heard["c"] == News()
+
+
+async def test_what_is_compressed_arrives_as_it_was(stack: AsyncExitStack) -> None:
+    queue, body = some_queue(), b"0" * 100_000
+    broker = opened(stack, f"{shared('kafka')}?compression=gzip")
+    await broker.publish([Outgoing(queue, body, "id")])
+    assert [one.body for one in await take(broker, queue, 1)] == [body]
+    batch = (await broker._link.ready(5)).producer.create_batch()
+    batch.append(key=None, value=body, timestamp=None)
+    batch.close()
+    assert len(batch._build()) < 2000
+
+
+def test_compression_is_none_or_gzip() -> None:
+    assert parse("kafka://h").compression == "none"
+    with pytest.raises(SettingsError, match="gzip"):
+        parse("kafka://h?compression=zstd")
