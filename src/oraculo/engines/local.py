@@ -89,7 +89,7 @@ class LocalEngine:
         self.feed = Feed()
         self.handler = Handler(store, clock)
         self.gateway = Gateway(broker, clock, self.handler.state)
-        self._writer = writer
+        self.writer = writer
         self._ceiling = ceiling
         self._tickets = tickets
         self.performer = self._make_performer(notifier)
@@ -173,7 +173,7 @@ class LocalEngine:
             self.enqueue,
             self.store.result,
             self.handler.owed_of,
-            self._writer,
+            self.writer,
             self._ceiling,
         )
 

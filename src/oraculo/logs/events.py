@@ -105,7 +105,10 @@ class EventLog:
     def _about(self, state: Orchestration) -> dict[str, str]:
         known = self._known.get(state.run)
         if known is None:
+            flow = state.plan.flow
             known = {"correlation_id": redact(state.correlation_id), "plan_id": plan_id(state.run)}
+            if flow is not None:
+                known |= {"plan_id": redact(flow.plan_id), "intent_id": redact(flow.intent_id)}
             if state.traceparent is not None:
                 known["trace.id"] = trace_context.trace_id(state.traceparent)
             self._known[state.run] = known
@@ -125,6 +128,8 @@ def _details(state: Orchestration, event: ev.Event) -> dict[str, Any]:
             case "tickets":
                 positions = [one[0] if isinstance(one, tuple) else one for one in value[:_POSITIONS]]
                 about["ticket_ids"] = [ticket_id(state.run, position) for position in positions]
+                about["tickets"] = len(value)
+            case "undone":
                 about["tickets"] = len(value)
             case "attempt":
                 about["tentativa"] = value

@@ -60,7 +60,13 @@ class Host(Oraculo):
         await super().__aenter__()
         engine = self.engine
         self.performer = Performer(
-            engine.broker, self.notifier, self.clock, engine.enqueue, engine.store.result, engine.handler.owed_of
+            engine.broker,
+            self.notifier,
+            self.clock,
+            engine.enqueue,
+            engine.store.result,
+            engine.handler.owed_of,
+            engine.writer,
         )
         self._again = asyncio.create_task(self.performer.run())  # what had to be postponed
         return self
