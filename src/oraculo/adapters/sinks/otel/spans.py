@@ -133,6 +133,14 @@ class _Reader:
             "neural.hive.plan.id": plan_id(event.run),
             "neural.hive.workflow.id": f"orch-flow-c-{name}",
         }
+        flow = event.plan.flow
+        if flow is not None:
+            self._common |= {
+                "neural.hive.intent.id": redact(flow.intent_id),
+                "neural.hive.plan.id": redact(flow.plan_id),
+                "neural.hive.decision.id": redact(flow.decision_id),
+                "neural.hive.workflow.id": redact(flow.workflow_id),
+            }
         own = context.workflow_span(event.run)
         parent = None if own == self._parent else self._parent
         attributes = {**self._common, "neural.hive.workflow.type": event.plan.tipo or "coleta_execucao"}
