@@ -17,11 +17,20 @@ from typing import Any, Self
 from services.server import Server as Service
 
 from acceptance.conftest import Server
-from acceptance.journals import check, counted
+from acceptance.journals import check, counted, owed, unfinished
 
-WORKER = "oraculo.bench.work:worker"
+WORKER = "slow_work:worker"
+HERE = str(Path(__file__).parent)
 PATIENCE = 90.0  # seconds for everything to end once the faults are over
 NAMES = ("rabbitmq", "redis", "nats", "kafka")
+# They notice soon what died and give soon to others what it held; with the defaults that would be most of a test.
+QUICK = {
+    "rabbitmq": "?confirm_timeout=1&heartbeat=3",
+    "redis": "?confirm_timeout=1&lease=2",
+    "nats": "?confirm_timeout=1&lease=2",
+    "kafka": "?confirm_timeout=1&lease=2",
+}
+WIDE = 1_000_000  # numbers of wide orchestrations begin here
 
 
 def through(url: str, port: int) -> str:
@@ -42,7 +51,7 @@ class WorkerProcess:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "oraculo", "worker", self.target],
                 cwd=self.folder,
-                env={**os.environ, "ORACULO_BROKER": self.broker, "LOG_LEVEL": "WARNING"},
+                env={**os.environ, "ORACULO_BROKER": self.broker, "LOG_LEVEL": "WARNING", "PYTHONPATH": HERE},
                 stdout=subprocess.DEVNULL,
                 stderr=log,
             )
@@ -64,6 +73,7 @@ class Fleet:
         self.server.env |= {"ORACULO_BROKER": broker, "ORACULO_TICKET_TIMEOUT_S": "60", **env}
         self.worker = WorkerProcess(folder / "worker", broker)
         self.accepted: dict[str, int] = {}  # correlation_id → number
+        self.hit: list[int] = []  # how much each fault of `hurt` found under way
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._submit)
         self._pace = 0.05
@@ -104,7 +114,7 @@ class Fleet:
         name = f"pedido-{number}"
         body: dict[str, Any] = {"correlation_id": name, "timeout_s": 600}
         if width:
-            body["coletas"] = [{"fonte": "bench_a", "parametros": {"n": n}} for n in range(width)]
+            body["coletas"] = [{"fonte": "bench_lento", "parametros": {"n": n}} for n in range(width)]
         else:
             body["coletas"] = [{"fonte": f"bench_{one}", "parametros": {"n": number}} for one in "abc"]
             body["execucoes"] = [{"executador": "bench_soma"}]
@@ -117,6 +127,13 @@ class Fleet:
             self._stop.wait(0.05)
         return name
 
+    def hurt(self, how: Callable[[], None], width: int = 200) -> None:
+        """In the middle of a wide orchestration: the broker or the worker has its orders, most answers are missing."""
+        name = self.submit(WIDE + len(self.hit), width)
+        self.until(lambda: owed(self.server.store, name) < width, "the broker has its orders", pause=0.01)
+        how()
+        self.hit.append(unfinished(self.server.store, name))
+
     def rest(self) -> None:
         """No more load."""
         self._stop.set()
@@ -126,13 +143,13 @@ class Fleet:
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
-    def until(self, what: Callable[[], bool], why: str, patience: float = PATIENCE) -> float:
+    def until(self, what: Callable[[], bool], why: str, patience: float = PATIENCE, pause: float = 0.05) -> float:
         """Seconds until it was so."""
         began = time.monotonic()
         while not what():
             if time.monotonic() - began > patience:
                 raise AssertionError(f"not within {patience:.0f} s: {why}\n{self._state()}")
-            time.sleep(0.02)
+            time.sleep(pause)
         return time.monotonic() - began
 
     def _state(self) -> str:
@@ -178,6 +195,7 @@ class Fleet:
 
     def verify(self) -> Counter[str]:
         """Everything that was accepted ended well and once; every counter adds up; nothing is left in a queue."""
+        assert sum(map(bool, self.hit)) >= len(self.hit) / 2, f"most faults found nothing to interrupt: {self.hit}"
         for name, number in self.accepted.items():
             result = self.server.result(name, PATIENCE)
             assert result["status"] == "concluida", (name, result["status"], result)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from oraculo.core import events as ev
@@ -22,6 +24,23 @@ def check(store: Path | str) -> Counter[str]:
 
 def _url(store: Path | str) -> str:
     return f"sqlite:///{store}" if isinstance(store, Path) else store
+
+
+def unfinished(store: Path, correlation_id: str = "") -> int:
+    """Tickets that are not closed yet, of all orchestrations or of one."""
+    return _sum(store, "open", correlation_id)
+
+
+def owed(store: Path, correlation_id: str) -> int:
+    """Tickets whose order no broker has confirmed yet."""
+    return _sum(store, "owes", correlation_id)
+
+
+def _sum(store: Path, column: str, correlation_id: str) -> int:
+    """From the file itself, which whoever was killed has left behind."""
+    with closing(sqlite3.connect(store, timeout=30)) as connection:
+        sql = f"SELECT coalesce(sum({column}), 0) FROM runs WHERE closed_at IS NULL AND ? IN ('', correlation_id)"
+        return int(connection.execute(sql, (correlation_id,)).fetchone()[0])
 
 
 def counted(store: Path | str) -> dict[tuple[str, str], int]:
@@ -59,6 +78,7 @@ async def _check(url: str) -> Counter[str]:
             assert len(ticket.causes or ()) >= ticket.attempt - 1, f"{run}: an attempt without a cause"
             seen["attempts"] += ticket.attempt
         seen["answers applied"] += sum(isinstance(e, ev.TicketConcluded) for one in journal for e in one.events)
+        seen["notices delivered"] += sum(isinstance(e, ev.NoticeDelivered) for one in journal for e in one.events)
         replay(run, journal)
     return seen
 

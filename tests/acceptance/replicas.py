@@ -52,6 +52,7 @@ class Replicas:
         self.all = [Replica(folder / f"r{n}", f"r{n}", store, broker, **env) for n in range(count)]
         self.worker = WorkerProcess(folder / "worker", broker)
         self.accepted: list[str] = []
+        self.hit: list[int] = []  # how much each fault found under way
         self.refused: Counter[int] = Counter()  # status of answers that were no 202
         self._luck = random.Random(1)
         self._threads: list[threading.Thread] = []
@@ -145,6 +146,12 @@ class Replicas:
             rows = connection.execute("SELECT count(*) FROM runs WHERE closed_at IS NOT NULL").fetchall()
         return int(rows[0][0])
 
+    def unfinished(self) -> int:
+        """How many tickets are not closed yet."""
+        with psycopg.connect(self.store) as connection:
+            rows = connection.execute("SELECT coalesce(sum(open), 0) FROM runs WHERE closed_at IS NULL").fetchall()
+        return int(rows[0][0])
+
     def some_more(self, count: int = 5) -> None:
         before = self.ended()
         self.until(lambda: self.ended() >= before + count, f"{count} more orchestrations end")
@@ -153,6 +160,7 @@ class Replicas:
 
     def verify(self) -> Counter[str]:
         """Everything that was accepted ended well and once; answers were counted once; every journal replays."""
+        assert sum(map(bool, self.hit)) >= len(self.hit) / 2, f"most faults found nothing to interrupt: {self.hit}"
         for name in self.accepted:
             number = int(name.rpartition("-")[2])
             result = self._luck.choice(self.all).result(name, PATIENCE)

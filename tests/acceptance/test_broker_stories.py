@@ -23,7 +23,9 @@ TIMESTAMP = "2025-10-14T12:00:00Z"
 pytestmark = pytest.mark.timeout(200)
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(f"stories-{name}")) for name in NAMES]
+)
 def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     folder: Path = tmp_path_factory.mktemp(request.param)
     service = servers.own(request.param, folder)

@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
 import pytest
 
 from acceptance.celery_fleet import CeleryFleet
+from acceptance.chaos import LONG, times
 
-ROUNDS = max(1, int(os.environ.get("ORACULO_CHAOS_KILLS", "5")) // 5)
-AWAY = 2.0 if ROUNDS == 1 else 20.0  # seconds that the database is away
+ROUNDS = times(5) // 5
+AWAY = 20.0 if LONG else 1.0  # seconds that the database is away
 POINTS = ("after_publish:2", "after_commit:3", "before_publish:2", "before_commit:3")
 
 

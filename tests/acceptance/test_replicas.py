@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from pathlib import Path
@@ -14,10 +13,11 @@ import httpx2
 import pytest
 
 import servers
+from acceptance.chaos import LONG, times
 from acceptance.replicas import LEASE, Replica, Replicas
 from databases import database
 
-KILLS = int(os.environ.get("ORACULO_CHAOS_KILLS", "5"))
+FAULTS = times(2)
 MANY = 2000
 
 
@@ -26,25 +26,28 @@ async def store() -> str:
     return await database()
 
 
-@pytest.mark.timeout(180 + 20 * KILLS)
+@pytest.mark.timeout(180 + 20 * FAULTS)
 def test_one_after_the_other_is_killed_or_frozen(store: str, tmp_path: Path) -> None:
     luck = random.Random(2)
     taken_over: list[float] = []
     with servers.own("rabbitmq", tmp_path / "rabbitmq") as broker, Replicas(tmp_path, store, broker.url) as fleet:
-        fleet.load(MANY if KILLS > 5 else 1_000_000, pace=0.05)
-        for number in range(max(4, KILLS)):
+        fleet.load(MANY if LONG else 1_000_000, pace=0.05)
+        for number in range(FAULTS):
             time.sleep(luck.uniform(0.3, 1.0))
             taken_over.append(_hurt(fleet, luck.choice(fleet.all), freeze=number % 2 == 1))
-        fleet.rest(now=KILLS <= 5)
+        fleet.rest(now=not LONG)
         seen = fleet.verify()
-    print(f"\n{seen['orchestrations']} orchestrations, {max(4, KILLS)} kills and freezes in turn: {dict(seen)}")
+    print(
+        f"\n{seen['orchestrations']} orchestrations, {FAULTS} kills and freezes in turn, which found "
+        f"{fleet.hit} tickets under way: {dict(seen)}"
+    )
     print(f"taken over after {min(taken_over):.1f} to {max(taken_over):.1f} s with a lease of {LEASE:g} s")
 
 
 @pytest.mark.timeout(240)
 def test_the_database_is_away(tmp_path: Path) -> None:
     """In the middle of the work, and again while a replica that was killed recovers."""
-    away = 20.0 if KILLS > 5 else 4.0
+    away = 20.0 if LONG else 2.0
     with (
         servers.own("postgres", tmp_path / "pg") as postgres,
         servers.own("redis", tmp_path / "redis") as redis,
@@ -117,6 +120,7 @@ def _hurt(fleet: Replicas, victim: Replica, freeze: bool) -> float:
         victim.freeze()
     else:
         victim.kill()
+    fleet.hit.append(fleet.unfinished())
     took = fleet.until(lambda: victim.name not in fleet.members(witness), "it is taken over")
     if freeze:
         victim.thaw()

@@ -103,7 +103,7 @@ def broker(open_broker: Callable[[str], RabbitMQBroker], url: str) -> RabbitMQBr
     return open_broker(url + AT_ONCE)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[pytest.param("strict", marks=pytest.mark.xdist_group("strict-rabbitmq"))])
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A server with little patience and small messages, which also speaks TLS. It may be frozen, but not killed."""
     folder = tmp_path_factory.mktemp("strict")

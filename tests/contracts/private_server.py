@@ -16,8 +16,15 @@ from oraculo.parts import broker_of
 from oraculo.ports.broker import Broker
 from servers import class_of
 
-# What the tests want that is not the default: RabbitMQ leaves a worker time to declare its queue.
-OPTIONS = {"rabbitmq": {"declare_after": "0"}}
+CONFIRM = 1.0  # seconds that a publish waits for the server's word
+# What the tests want that is not the default: RabbitMQ leaves a worker time to declare its queue, and all of them give
+# a silent connection more time than a test has.
+OPTIONS = {
+    "rabbitmq": {"declare_after": "0", "confirm_timeout": f"{CONFIRM:g}", "heartbeat": "3"},
+    "redis": {"confirm_timeout": f"{CONFIRM:g}", "lease": "3"},
+    "nats": {"confirm_timeout": f"{CONFIRM:g}", "lease": "3"},
+    "kafka": {"confirm_timeout": f"{CONFIRM:g}", "lease": "3"},
+}
 WITHOUT_GROUPS = {"rabbitmq": "a queue of RabbitMQ gives each message to one consumer; exchanges make copies"}
 
 

@@ -14,8 +14,9 @@ from itertools import count
 
 import pytest
 
+from acceptance.chaos import LONG
 from contracts.plain_clients import PLAIN
-from contracts.private_server import WITHOUT_GROUPS, PrivateServer
+from contracts.private_server import CONFIRM, WITHOUT_GROUPS, PrivateServer
 from contracts.under_load import Load
 from oraculo.errors import BrokerUnavailableError
 from oraculo.ports.broker import Broker, Delivery, Outgoing, Settlement
@@ -26,9 +27,9 @@ pytestmark = pytest.mark.timeout(120, method="thread")
 
 BROKERS = ("rabbitmq", "kafka", "redis", "nats")  # those that take longest first: then two workers end together
 SOON = 15.0  # within which everything works again
-CONFIRM = 3.0  # the adapters' default confirm_timeout
 BOUND = CONFIRM + 3.0  # no publish takes longer, whatever happens
-OUTAGE = 8.0  # of the network; longer than a confirmation is waited for, and about as long as a heartbeat
+OUTAGE = 3.5  # of the network; longer than a confirmation is waited for, and about as long as a heartbeat
+OUTAGES = 5 if LONG else 2  # of the server, one after the other
 NOTICED = 45.0  # seconds after which a dead connection is noticed at both ends and its messages are with others
 RELEASE = {"kafka": 20.0}  # seconds after which what an idle consumer does not use is given to others
 _queues = count(1)
@@ -321,7 +322,7 @@ async def test_no_consumer_is_silent_after_an_outage(server: PrivateServer, stac
     consumer, other = server.broker(stack), server.broker(stack)
     assert await consumer.fetch(queue, limit=1, wait=0) == []
     waiting = asyncio.create_task(consumer.fetch(queue, limit=10, wait=60))
-    for cycle in range(5):
+    for cycle in range(OUTAGES):
         await asyncio.sleep(0.2)  # it waits at the server
         await server.kill()
         await server.start()

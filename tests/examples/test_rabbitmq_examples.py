@@ -38,7 +38,7 @@ socket.getaddrinfo = getaddrinfo
 Run = Callable[..., Path]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[pytest.param("rabbitmq", marks=pytest.mark.xdist_group("examples-rabbitmq"))])
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with own("rabbitmq", tmp_path_factory.mktemp("examples")) as server:
         yield server

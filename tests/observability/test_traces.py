@@ -64,7 +64,7 @@ class PlainWorker(threading.Thread):
         self.connection.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[pytest.param("rabbitmq", marks=pytest.mark.xdist_group("traces-rabbitmq"))])
 def rabbit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with servers.own("rabbitmq", tmp_path_factory.mktemp("rabbit")) as server:
         yield server
