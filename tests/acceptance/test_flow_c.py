@@ -4,9 +4,8 @@ clients that know the Avro schemas and nothing of us."""
 from __future__ import annotations
 
 import json
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -195,37 +194,3 @@ def test_a_failure_is_undone_and_reported(up: Server, hive: Hive) -> None:
     assert (incident["incident_type"], incident["severity"]) == ("WORKER_FAILURE", "CRITICAL")
     assert incident["correlation_id"] == "corr-undo"
     assert incidents[0].key().decode() == incident["incident_id"]
-
-
-POINTS = [
-    "after_commit:2",
-    "before_commit:2",
-    "before_commit:3",
-    "after_publish:1",
-    "after_publish:2",
-    "before_ack:1",
-    "before_ack:3",
-]
-
-
-@pytest.mark.parametrize("point", POINTS if os.environ.get("ORACULO_CHAOS_KILLS") else POINTS[:1])
-def test_a_crash_between_the_steps_loses_and_doubles_nothing(
-    server: Callable[..., Server], hive: Hive, point: str
-) -> None:
-    own = Hive(hive.servers)
-    one = server()
-    one.env |= own.settings
-    one.up(ORACULO_CRASH_AT=point)
-    with own.worker() as worker:
-        own.decide(plan("crash", DIAMOND))
-        until = time.monotonic() + 60
-        while one.running:
-            assert time.monotonic() < until, "it did not crash"
-            time.sleep(0.05)
-        one.wait()
-        one.up()
-        assert ended(one, "crash")["fluxo_c"]["metrics"]["successful_tickets"] == 4
-        own.read(own.topic("telemetry"), lambda seen: len(seen) >= 1)
-        assert {attempt for _, attempt in worker.attempts} == {"1"}
-    assert one.terminate() == 0
-    assert check(one.store)["attempts"] == 4

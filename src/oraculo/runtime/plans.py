@@ -75,8 +75,6 @@ class PlanDesk:
         self._rules = rules
         self._decode = decode
         self._trace = trace
-        self.validations = {"valid": 0, "invalid": 0}
-        self.unnamed = 0  # plans without a correlation_id
 
     # -- over HTTP and from Python -----------------------------------------------------------------------------------
 
@@ -101,13 +99,13 @@ class PlanDesk:
                 decision = replace(decision, plan=replace(decision.plan, priority=priority))
             work = self._work(decision, within, notify, traceparent)
         except (WireError, PlanError) as error:
-            self.validations["invalid"] += 1
+            self._reception.validations["invalid"] += 1
             await self._refused(value if isinstance(value, dict) else {}, _reason(error), error.detail)
             raise
         if work is None:
             await self._refused(value, "rejected", decision.reasoning)
             return Taken(Answer.REJECTED, decision.plan_id, reason=decision.reasoning or "the decision is reject")
-        self.validations["valid"] += 1
+        self._reception.validations["valid"] += 1
         await self._name([work])
         outcome = (await self._engine.submit([work]))[0]
         if outcome.fate is Fate.CONFLICT:
@@ -146,11 +144,11 @@ class PlanDesk:
             decision = decision_of(value)
             work = self._work(decision, None, Notify(), trace_context.of_message(None, headers))
         except (WireError, PlanError) as error:
-            self.validations["invalid"] += 1
+            self._reception.validations["invalid"] += 1
             return quarantined(raw, queue, error, plan_id)
         if work is None:
             return Work(correlation_id=decision.plan_id, queue=queue, body=raw)
-        self.validations["valid"] += 1
+        self._reception.validations["valid"] += 1
         work.queue, work.body = queue, raw
         return work
 
@@ -232,7 +230,7 @@ class PlanDesk:
         asked = replace(plan, requires_approval=course is Course.ASK)
         name = decision.correlation_id or plan.correlation_id
         if name is None:
-            self.unnamed += 1
+            self._reception.unnamed += 1
             name = new_correlation_id()
         made = plan_of(asked, self._rules, now, _queue_of_class, name=name, timeout=timeout, notify=notify)
         self._reception.check_notify(made)

@@ -186,7 +186,12 @@ def test_only_what_was_done_is_undone() -> None:
     told.confirm(1)
     told.fail(1, definitivo=True)
     assert told._state.undone == {1: 3}
-    assert [ticket(told, position)["status"] for position in range(4)] == ["COMPLETED", "COMPENSATING", "FAILED", "PENDING"]
+    assert [ticket(told, position)["status"] for position in range(4)] == [
+        "COMPLETED",
+        "COMPENSATING",
+        "FAILED",
+        "PENDING",
+    ]
     assert ticket(told, 2)["error_message"] == "uma dependência falhou"
 
 
