@@ -81,6 +81,7 @@ def show(correlation_id: Annotated[str, typer.Argument(metavar="ID")], url: Url 
             ("fan_in", _fan_in(document["fan_in"])),
             (t("waiting"), document["espera"]),
             ("motivo", document["motivo_cancelamento"]),
+            *_flow(document["fluxo_c"]),
             *(
                 (f"notificar.{one['destino']}", f"{one['situacao']} {one['detalhe']}")
                 for one in document["notificacoes"]
@@ -93,7 +94,7 @@ def show(correlation_id: Annotated[str, typer.Argument(metavar="ID")], url: Url 
         ("destino", "status", "tentativas", "duracao", "ticket_id", "erro"),
         (
             (
-                one["destino"],
+                _name(one),
                 status_text(one["status"]),
                 f"{one['tentativas']}/{one['max_tentativas']}",
                 duration(one["duracao_ms"]),
@@ -105,6 +106,17 @@ def show(correlation_id: Annotated[str, typer.Argument(metavar="ID")], url: Url 
     )
     if len(tickets) > MANY:
         note(f"… {len(tickets) - MANY} {t('tickets')}: --json")
+
+
+def _flow(flow: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    names = ("plan_id", "intent_id", "decision_id", "risk_band", "priority", "decidido_por", "compensacao")
+    return [] if flow is None else [(name, flow.get(name)) for name in names]
+
+
+def _name(ticket: dict[str, Any]) -> str:
+    """Where it went; of Fluxo C, where most go to one topic, what it does."""
+    flow = ticket.get("fluxo_c")
+    return ticket["destino"] if flow is None else f"{flow['task_id']} ({flow['task_type']})"
 
 
 def _fan_in(rule: dict[str, Any]) -> str:
