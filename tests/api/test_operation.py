@@ -130,6 +130,12 @@ async def test_schema(client: httpx2.AsyncClient) -> None:
     jsonschema.Draft202012Validator.check_schema(response.json())
 
 
+async def test_avro_schemas(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/schemas/avro/execution-ticket.avsc")
+    assert response.status_code == 200 and response.json()["name"] == "ExecutionTicket"
+    assert (await client.get("/schemas/avro/nada.avsc")).status_code == 404
+
+
 async def test_head(served: httpx2.AsyncClient) -> None:
     for path in ("/health", "/metrics", URL, "/"):
         response = await served.head(path)

@@ -20,6 +20,7 @@ from oraculo.cli.exits import Exit, code_of, code_of_status
 from oraculo.cli.extras import WHERE
 from oraculo.cli.main import app
 from oraculo.errors import ApiError, BusyError, SettingsError, StoreUnavailableError, UnknownIdError
+from wire.flow.samples import SAMPLES
 
 
 def commands() -> dict[str, Any]:
@@ -161,7 +162,11 @@ def test_schemas_are_written(alone: Cli) -> None:
     from jsonschema import Draft202012Validator
 
     files = alone.json("schema", "export", "json-schema", "--to", "out")["files"]
-    assert [Path(file).name for file in files] == ["mensagem_schema.json", "requisicao_schema.json"]
+    assert [Path(file).name for file in files] == [
+        "mensagem_schema.json", "requisicao_schema.json", "cognitive_plan_schema.json",
+        "consolidated_decision_schema.json", "execution_ticket_schema.json", "execution_result_schema.json",
+        "flow_c_telemetry_event_schema.json", "orchestration_incident_schema.json", "telemetry_frame_schema.json",
+    ]  # fmt: skip
     both = json.loads(alone("schema", "export", "json-schema").stdout)
     message = {
         "correlation_id": "abc123",
@@ -175,6 +180,11 @@ def test_schemas_are_written(alone: Cli) -> None:
     request = json.loads((alone.folder / files[1]).read_text())
     Draft202012Validator(request).validate({"coletas": [{"fonte": "youtube"}]})
     assert both["$defs"]["requisicao"]["properties"].keys() == request["properties"].keys()
+    for file, sample in zip(files[2:], SAMPLES.values(), strict=True):
+        schema = json.loads((alone.folder / file).read_text())
+        Draft202012Validator.check_schema(schema)
+        Draft202012Validator(schema).validate(sample)
+        assert not Draft202012Validator(schema).is_valid({})
 
 
 def test_openapi_and_asyncapi(alone: Cli) -> None:
@@ -188,6 +198,9 @@ def test_openapi_and_asyncapi(alone: Cli) -> None:
         "executador_{nome}",
         "orquestrador_resultados",
         "orquestrador_requisicoes",
+        "plans.consensus",
+        "execution.tickets",
+        "execution.results",
     } <= addresses
     for reference in set(re.findall(r'"\$ref":\s*"#/([^"]+)"', json.dumps(asyncapi))):
         found: Any = asyncapi
@@ -195,9 +208,16 @@ def test_openapi_and_asyncapi(alone: Cli) -> None:
             found = found[part]
 
 
-def test_avro_comes_later(alone: Cli) -> None:
-    done = alone("schema", "export", "avro")
-    assert done.returncode == 2 and "Fluxo C" in done.stderr
+def test_avro_as_files_and_as_one_document(alone: Cli) -> None:
+    import fastavro
+
+    *files, ids = alone.json("schema", "export", "avro", "--to", "avro")["files"]
+    numbers = json.loads((alone.folder / ids).read_text())
+    records = [json.loads((alone.folder / file).read_text()) for file in files]
+    assert {record["name"] for record in records} == set(numbers) and sorted(numbers.values()) == list(range(1, 8))
+    union = json.loads(alone("schema", "export", "avro").stdout)
+    assert union == records
+    fastavro.parse_schema(union)
     assert alone("schema", "export", "xml").returncode == 2
 
 

@@ -19,6 +19,7 @@ from oraculo.bootstrap import Oraculo
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import OraculoError, UnknownIdError
 from oraculo.wire import views
+from oraculo.wire.flow import schemas
 
 router = APIRouter(tags=["operation"], responses=problems.COMMON)
 
@@ -141,3 +142,20 @@ async def schema() -> Response:
     if not file.is_file():
         raise UnknownIdError("schema", SCHEMA)
     return Response(file.read_bytes(), media_type="application/schema+json")
+
+
+@router.get(
+    "/schemas/avro/{file}",
+    summary="Avro schema of a record of Fluxo C",
+    description="One of " + ", ".join(f"`{name}`" for name in schemas.FILES.values()) + ".",
+    response_class=Response,
+    responses={
+        200: {"description": "The schema", "content": {"application/json": {"schema": {"type": "object"}}}},
+        **problems.documented(404),
+    },
+)
+async def avro(file: str) -> Response:
+    record = next((record for record, name in schemas.FILES.items() if name == file), None)
+    if record is None:
+        raise UnknownIdError("schema", file)
+    return Response(schemas.text(record), media_type="application/json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oraculo import __version__
+from oraculo.cli import asyncapi_flow
 from oraculo.core.vocabulary import TipoEvento
 from oraculo.wire import names
 
@@ -41,6 +42,7 @@ def document(mensagem: dict[str, Any], requisicao: dict[str, Any]) -> dict[str, 
                 "what could not be handled: the original bytes, with reason and origin",
                 "fila",
             ),
+            **asyncapi_flow.channels(),
         },
         "operations": {
             "enviarColeta": _operation("send", "escavador", "resultados"),
@@ -48,6 +50,7 @@ def document(mensagem: dict[str, Any], requisicao: dict[str, Any]) -> dict[str, 
             "receberResultado": _operation("receive", "resultados"),
             "receberRequisicao": _operation("receive", "requisicoes"),
             "enviarMensagemMorta": _operation("send", "dlq"),
+            **asyncapi_flow.operations(),
         },
         "components": {
             "messages": {
@@ -64,6 +67,7 @@ def document(mensagem: dict[str, Any], requisicao: dict[str, Any]) -> dict[str, 
                     },
                 },
                 "mensagem_morta": {"name": "mensagem_morta", "summary": "any bytes", "payload": {}},
+                **asyncapi_flow.messages(),
             },
             "schemas": {
                 "mensagem": _relocated(mensagem, "mensagem"),

@@ -14,9 +14,11 @@ import typer
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.output import AsJson, emit, say
 from oraculo.cli.texts import t
+from oraculo.wire.flow import schemas
 
 MENSAGEM = "mensagem_schema.json"
 REQUISICAO = "requisicao_schema.json"
+IDS = "ids.json"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -32,19 +34,16 @@ def export(
     to: Annotated[Path | None, typer.Option(help=t("o.to"), metavar="DIR", show_default=False)] = None,
     json: AsJson = False,
 ) -> None:
-    documents = _documents(format)
     if to is None:
-        first = dict(next(iter(documents.values())))
-        for name, other in list(documents.items())[1:]:
-            _embed(first, name.removesuffix("_schema.json"), other)
-        sys.stdout.buffer.write(_pretty(first))
+        sys.stdout.buffer.write(_together(format))
         sys.stdout.buffer.flush()
         return
+    documents = _documents(format)
     written = []
     try:
         to.mkdir(parents=True, exist_ok=True)
         for name, document in documents.items():
-            (to / name).write_bytes(_pretty(document))
+            (to / name).write_bytes(document)
             written.append(str(to / name))
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}", Exit.USAGE) from None
@@ -55,20 +54,44 @@ def export(
             say(path)
 
 
-def _documents(format: Format) -> dict[str, dict[str, Any]]:
+def _documents(format: Format) -> dict[str, bytes]:
+    """By the name of the file that each is written to."""
     match format:
         case Format.JSON_SCHEMA:
-            return {MENSAGEM: mensagem(), REQUISICAO: requisicao()}
+            return {name: _pretty(document) for name, document in _json_schemas().items()}
         case Format.OPENAPI:
-            return {"openapi.json": openapi()}
+            return {"openapi.json": _pretty(openapi())}
         case Format.ASYNCAPI:
             from oraculo.cli.asyncapi import document
 
-            return {"asyncapi.json": document(mensagem(), requisicao())}
+            return {"asyncapi.json": _pretty(document(mensagem(), requisicao()))}
         case Format.AVRO:
-            raise CommandError(
-                "avro: Avro schemas come with Fluxo C (execution tickets); not in this version", Exit.USAGE
-            )
+            avro = {schemas.FILES[record]: schemas.text(record).encode() for record in schemas.NUMBERS}
+            return {**avro, IDS: _pretty(schemas.NUMBERS)}
+
+
+def _together(format: Format) -> bytes:
+    """All of them in one document: a union of Avro records, a JSON Schema with the others in its `$defs`."""
+    if format is Format.AVRO:
+        return _pretty([schemas.schema(record) for record in schemas.NUMBERS])
+    if format is Format.JSON_SCHEMA:
+        (_, first), *others = _json_schemas().items()
+        for name, other in others:
+            _embed(first, name.removesuffix("_schema.json"), other)
+        return _pretty(first)
+    (only,) = _documents(format).values()
+    return only
+
+
+def _json_schemas() -> dict[str, dict[str, Any]]:
+    from oraculo.wire.flow.json_schema import json_schema
+
+    flow = {file.removesuffix(".avsc").replace("-", "_"): record for record, file in schemas.FILES.items()}
+    return {
+        MENSAGEM: mensagem(),
+        REQUISICAO: requisicao(),
+        **{f"{name}_schema.json": json_schema(record) for name, record in flow.items()},
+    }
 
 
 def mensagem() -> dict[str, Any]:
@@ -101,5 +124,5 @@ def _embed(document: dict[str, Any], name: str, other: dict[str, Any]) -> None:
     document["$defs"] = {**document.get("$defs", {}), **inner, name: other}
 
 
-def _pretty(document: dict[str, Any]) -> bytes:
+def _pretty(document: Any) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

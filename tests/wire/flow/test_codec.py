@@ -303,6 +303,12 @@ class TestEncoding:
             ({"parameters": {"a": 1}}, "parameters"),
             ({"sla": {"deadline": None, "timeout_ms": 1, "max_retries": 1}}, "deadline"),
             ({"surpresa": 1}, "surpresa"),
+            ({"created_at": True}, "created_at"),
+            ({"created_at": 1.5}, "created_at"),
+            ({"dependencies": "abc"}, "dependencies"),
+            ({"dependencies": ["a", 7]}, r"dependencies\.1"),
+            ({"metadata": {7: "a"}}, "metadata"),
+            ({"trace_id": 7}, "trace_id"),
             ({"description": "\ud800"}, "ExecutionTicket"),
         ],
     )
@@ -310,6 +316,11 @@ class TestEncoding:
         with pytest.raises(WireError, match=said) as error:
             codec.encode("ExecutionTicket", {**TICKET, **change})
         assert error.value.code == "invalid_value"
+
+    @pytest.mark.parametrize("number", [float("nan"), float("inf"), "0.5", True])
+    def test_a_number_that_is_none(self, number: Any) -> None:
+        with pytest.raises(WireError, match="aggregated_risk"):
+            codec.encode("ConsolidatedDecision", {**DECISION, "aggregated_risk": number})
 
     def test_a_field_that_is_missing(self) -> None:
         value = deepcopy(TICKET)

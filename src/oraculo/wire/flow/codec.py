@@ -18,6 +18,7 @@ from oraculo.ports.registry import Registry
 from oraculo.wire import strict_json
 from oraculo.wire.flow import schemas
 from oraculo.wire.flow.avro_check import Check, check_of, whole
+from oraculo.wire.flow.avro_value import Fault, fault_of
 
 AVRO, JSON = "avro", "json"
 MAX_BYTES = 8 * 1024 * 1024
@@ -52,7 +53,7 @@ class Codec:
         return value
 
     def encode(self, record: str, value: dict[str, Any]) -> bytes:
-        """WireError `invalid_value`, with every fault, when it is not what the schema says."""
+        """WireError `invalid_value`, with the place, when it is not what the schema says."""
         if self._format == JSON:
             return strict_json.compact(value)
         return _HEADER.pack(0, self._registry.number(record)) + avro_body(record, value)
@@ -80,14 +81,14 @@ class Codec:
 
 def avro_body(record: str, value: dict[str, Any]) -> bytes:
     """The Avro bytes of a value, without framing."""
-    library = _fastavro()
-    parsed = _shipped(record)
+    wrong = _fault(record)(value)
+    if wrong:
+        raise WireError("invalid_value", record + wrong)
+    file = BytesIO()
     try:
-        library.validation.validate(value, parsed, raise_errors=True, strict=True)
-        file = BytesIO()
-        library.schemaless_writer(file, parsed, value, strict=True)
-    except Exception as error:  # the library raises whatever comes to its mind
-        raise WireError("invalid_value", f"not a {record}: {_faults(error)}") from None
+        _fastavro().schemaless_writer(file, _shipped(record), value)
+    except ValueError as error:  # a lone surrogate, which no encoding has
+        raise WireError("invalid_value", f"{record}: {error}") from None
     return file.getvalue()
 
 
@@ -129,15 +130,14 @@ def _shipped(record: str) -> Any:
     return _fastavro().parse_schema(schemas.schema(record))
 
 
+@lru_cache
+def _fault(record: str) -> Fault:
+    return fault_of(schemas.schema(record))
+
+
 def _fastavro() -> Any:
     try:
         import fastavro
-        import fastavro.validation
     except ModuleNotFoundError as error:
         raise MissingExtraError("Avro", "avro") from error
     return fastavro
-
-
-def _faults(error: Exception) -> str:
-    found = getattr(error, "errors", None)
-    return "; ".join(str(one) for one in found[:5]) if found else str(error) or type(error).__name__
