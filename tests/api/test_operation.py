@@ -107,7 +107,7 @@ async def test_metrics(client: httpx2.AsyncClient) -> None:
 async def test_a_projection_that_waits_is_shown_and_stops_nothing(tmp_path: Path) -> None:
     sink = Copies("auditoria")
     sink.failures = 10_000
-    oraculo = Oraculo(settings_for(tmp_path), sinks=[sink])
+    oraculo = Oraculo(settings_for(tmp_path, ORACULO_FLOW_C="off"), sinks=[sink])
     async with oraculo, client_of(create_app(oraculo)) as client:
         (projection,) = oraculo.projections.all
         assert (await client.post(URL, json=ONE)).status_code == 202

@@ -74,6 +74,7 @@ async def start(request: Request, oraculo: Running) -> Response:
 @router.get(
     "/workflows/{workflow_id:segment}",
     summary="Look at a workflow of Fluxo C",
+    description="Where a plan stands, and its consolidated result when it has ended.",
     response_class=Response,
     responses={200: answer(documents.Workflow, "The workflow"), **problems.documented(404)},
 )
@@ -133,6 +134,7 @@ class PlanTicketsQuery(BaseModel):
 @router.get(
     "/tickets/by-plan/{plan_id:segment}",
     summary="The tickets of a plan",
+    description="As ExecutionTicket, in topological order; those that undo others come last.",
     response_class=Response,
     responses={200: answer(documents.PlanTickets, "A page of them"), **problems.documented(404, 422)},
 )

@@ -80,6 +80,7 @@ TEXTS: dict[str, str] = {
     "health.engine": "Engine",
     "health.store": "Store",
     "health.broker": "Broker",
+    "health.projections": "Projections",
     "durability.power-safe": "Survives a power cut",
     "durability.crash-safe": "Survives a crash of the process",
     "durability.best-effort": "Does not survive a restart; the journal does, and sends again",

@@ -80,6 +80,7 @@ TEXTS: dict[str, str] = {
     "health.engine": "Motor",
     "health.store": "Armazenamento",
     "health.broker": "Broker",
+    "health.projections": "Projeções",
     "durability.power-safe": "Sobrevive à queda de energia",
     "durability.crash-safe": "Sobrevive à queda do processo",
     "durability.best-effort": "Não sobrevive ao reinício; o diário sobrevive e reenvia",
