@@ -33,7 +33,7 @@ from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
 from oraculo.logs.events import EventLog
-from oraculo.parts import broker_of, cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
+from oraculo.parts import audit_of, broker_of, cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
@@ -126,6 +126,7 @@ class Oraculo:
                 await self.tracer.recover(store)
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
+            self._audit(store)
             self.projections = Projections(store, self._sinks, self.clock)
             observers.append(self.projections)
             self.engine = engine_of(
@@ -168,6 +169,13 @@ class Oraculo:
             await stack.aclose()
             raise
         return self
+
+    def _audit(self, store: Store) -> None:
+        """To MongoDB, where there is one. A process that does what tasks ask for leaves it to others."""
+        audit = None if self.role is Role.TASKS else audit_of(self.settings, store, self.metrics.wrote)
+        if audit is not None:
+            self._sinks.append(audit)
+            self.metrics.readings.mongodb = audit.writer
 
     @staticmethod
     def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:

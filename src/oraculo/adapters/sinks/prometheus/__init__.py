@@ -227,6 +227,10 @@ class Metrics:
         self._approaching()
         return generate_latest(self.registry)
 
+    def wrote(self, collection: str, operation: str, seconds: float) -> None:
+        """To MongoDB."""
+        self.families.mongodb.labels(collection, operation).observe(seconds)
+
     def switched(self, source: str, target: str) -> None:
         self.families.switches.labels(source, target).inc()
 
