@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -43,6 +43,18 @@ class Verdict:
     problems: list[Problem] = field(default_factory=list)
     head: str = ""  # of the one that was named
 
+    def document(self) -> dict[str, Any]:
+        return {
+            "ok": not self.wrong,
+            "orchestrations": self.orchestrations,
+            "records": self.records,
+            "pending": self.pending,
+            "archived": self.archived,
+            "problems_total": self.wrong,
+            "problems": [one.document() for one in self.problems],
+            "head": self.head or None,
+        }
+
     def add(self, found: Problem) -> None:
         self.wrong += 1
         if len(self.problems) < MOST:
@@ -52,21 +64,9 @@ class Verdict:
 def verify(correlation_id: Id = None, json: AsJson = False) -> None:
     known = settings.load()
     with _progress() as progress:
-        found = asyncio.run(_verify(known, correlation_id, progress))
+        found = asyncio.run(examine(known, correlation_id, progress))
     if json:
-        emit(
-            {
-                "ok": not found.wrong,
-                "mongodb": bool(known.mongodb_uri),
-                "orchestrations": found.orchestrations,
-                "records": found.records,
-                "pending": found.pending,
-                "archived": found.archived,
-                "problems_total": found.wrong,
-                "problems": [one.document() for one in found.problems],
-                "head": found.head or None,
-            }
-        )
+        emit({"mongodb": bool(known.mongodb_uri), **found.document()})
     else:
         for one in found.problems:
             say(f"{one.kind:<8} {one.correlation_id or '?'} {one.run}:{one.seq}  {one.detail}", "red")
@@ -131,7 +131,7 @@ async def _export(known: Settings, correlation_id: str | None, file: IO[bytes] |
 # -- verify ------------------------------------------------------------------------------------------------------------
 
 
-async def _verify(known: Settings, correlation_id: str | None, progress: Progress) -> Verdict:
+async def examine(known: Settings, correlation_id: str | None, progress: Progress) -> Verdict:
     from oraculo.cli.journal import opened
 
     found = Verdict()
