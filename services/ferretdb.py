@@ -70,7 +70,7 @@ def _build(made: Path) -> None:
     command = ["go", "build", "-trimpath", "-tags", "ferretdb_no_postgresql", "-ldflags", "-s -w", "-o", str(part)]
     try:
         done = subprocess.run(
-            [*command, f"{MODULE}/cmd/ferretdb"],
+            [*command, "."],
             cwd=BUILD,
             env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
             stdin=subprocess.DEVNULL,
@@ -106,16 +106,7 @@ class FerretDB(Server):
     def command(self) -> list[str]:
         data = self.folder / "data"
         data.mkdir(exist_ok=True)
-        return [
-            str(program()),
-            f"--listen-addr=127.0.0.1:{self.port}",
-            "--handler=sqlite",
-            f"--sqlite-url=file:{data}/",
-            f"--state-dir={self.folder}",
-            "--debug-addr=-",
-            "--telemetry=disable",
-            "--log-level=warn",
-        ]
+        return [str(program()), str(self.port), str(data)]
 
     @property
     def url(self) -> str:

@@ -35,7 +35,7 @@ from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
 from oraculo.flow_parts import broker_for, codec_of, flow_rules, on_kafka, registry_of, topics_of, topics_sink
 from oraculo.logs.events import EventLog
-from oraculo.parts import cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
+from oraculo.parts import audit_of, cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.notifier import Notifier
@@ -130,8 +130,9 @@ class Oraculo:
                 stack.push_async_callback(self.tracer.close, store)
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
             codec = await self._codec(stack) if settings.takes_plans else None
-            if codec is not None:
+            if codec is not None and self.role is not Role.TASKS:
                 self._sinks.append(topics_sink(settings, broker, codec))
+            self._audit(store)
             self.projections = Projections(store, self._sinks, self.clock)
             observers.append(self.projections)
             self.engine = engine_of(
@@ -209,6 +210,13 @@ class Oraculo:
         responses = topics_of(self.settings).approval_responses
         self.engine.listen(responses, desk.approval_from_message, submit=desk.submit_approvals)
         return desk
+
+    def _audit(self, store: Store) -> None:
+        """To MongoDB, where there is one. A process that does what tasks ask for leaves it to others."""
+        audit = None if self.role is Role.TASKS else audit_of(self.settings, store, self.metrics.wrote)
+        if audit is not None:
+            self._sinks.append(audit)
+            self.metrics.readings.mongodb = audit.writer
 
     @staticmethod
     def _beside(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:

@@ -3,7 +3,7 @@ are asked for, and a missing one names the extra to install."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from oraculo.wire import requests, strict_json
 from oraculo.wire.requests import Defaults, Requisicao
 
 if TYPE_CHECKING:
+    from oraculo.adapters.sinks.mongo import MongoAudit
     from oraculo.adapters.stores.postgres.store import PostgresStore
 
 
@@ -94,6 +95,37 @@ def cache_of(settings: Settings) -> Cache | None:
     if not where:
         return None
     made: Cache = import_module("oraculo.adapters.caches.redis").RedisCache(where)
+    return made
+
+
+def audit_writer(settings: Settings, observe: Callable[[str, str, float], None] | None = None) -> Any:
+    """Of MONGODB_URI, which must be set."""
+    try:
+        module = import_module("oraculo.adapters.sinks.mongo.writer")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("MONGODB_URI", "mongo") from error
+    names = import_module("oraculo.adapters.sinks.mongo.collections")
+    may_lack = {
+        names.TICKETS: settings.fail_open_tickets,
+        names.VALIDATIONS: settings.fail_open_validations,
+        names.RESULTS: settings.fail_open_results,
+    }
+    return module.Writer(
+        settings.mongodb_uri,
+        settings.mongodb_database,
+        max_pool=settings.mongodb_max_pool,
+        min_pool=settings.mongodb_min_pool,
+        fail_open=[name for name, may in may_lack.items() if may],
+        **({} if observe is None else {"observe": observe}),
+    )
+
+
+def audit_of(settings: Settings, store: Store, observe: Callable[[str, str, float], None]) -> MongoAudit | None:
+    """None when no MongoDB is named."""
+    if not settings.mongodb_uri:
+        return None
+    writer = audit_writer(settings, observe)
+    made: MongoAudit = import_module("oraculo.adapters.sinks.mongo").MongoAudit(writer, store.load)
     return made
 
 

@@ -131,6 +131,19 @@ def _optional_url(*schemes: str) -> Callable[[str, str], str]:
     return optional
 
 
+def _mongodb(name: str, value: str) -> str:
+    """A URL of MongoDB may name several hosts, with commas between."""
+    if value and not value.lower().startswith(("mongodb://", "mongodb+srv://")):
+        raise SettingsError(name, redact(value), "a URL that begins with mongodb:// or mongodb+srv://")
+    return value
+
+
+def _flag(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false", "1", "0"):
+        raise SettingsError(name, value, "true or false")
+    return value.lower() in ("true", "1")
+
+
 def _file(name: str, value: str) -> str:
     if value and not Path(value).is_file():
         raise SettingsError(name, value, "the path of a file that exists")
@@ -322,6 +335,24 @@ VARIABLES: dict[str, Variable] = {
         lambda name, value: _whole(0, 65535)(name, value) if value else None,
         "port on which `/metrics` is served without a key, also by `oraculo worker`; empty: none, 0: a free one",
     ),
+    "mongodb_uri": Variable(
+        "MONGODB_URI", "", _mongodb, "MongoDB that the audit is written to, `mongodb://…`; empty: none"
+    ),
+    "mongodb_database": Variable("MONGODB_DATABASE", "neural_hive_orchestration", _text, "its database"),
+    "mongodb_max_pool": Variable("MONGODB_MAX_POOL_SIZE", "100", _whole(1, 10000), "connections to it at most"),
+    "mongodb_min_pool": Variable("MONGODB_MIN_POOL_SIZE", "10", _whole(0, 10000), "connections to it that are kept"),
+    "fail_open_tickets": Variable(
+        "MONGODB_FAIL_OPEN_EXECUTION_TICKETS",
+        "false",
+        _flag,
+        "whether a ticket that MongoDB refuses for good may be left out; else the audit stops there",
+    ),
+    "fail_open_validations": Variable(
+        "MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "true", _flag, "the same for the validation of a plan"
+    ),
+    "fail_open_results": Variable(
+        "MONGODB_FAIL_OPEN_WORKFLOW_RESULTS", "true", _flag, "the same for the result of an orchestration"
+    ),
     "log_level": Variable(
         "LOG_LEVEL", "INFO", lambda name, value: _one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
     ),
@@ -408,6 +439,13 @@ class Settings:
     webhook_allow: tuple[str, ...]
     artefatos: str
     metrics_port: int | None
+    mongodb_uri: str
+    mongodb_database: str
+    mongodb_max_pool: int
+    mongodb_min_pool: int
+    fail_open_tickets: bool
+    fail_open_validations: bool
+    fail_open_results: bool
     log_level: str
     log_format: str
     otel_endpoint: str
@@ -462,6 +500,8 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
     if settings.retry_cap_s < settings.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
     _check_kafka(settings)
+    if settings.mongodb_min_pool > settings.mongodb_max_pool:
+        raise SettingsError("MONGODB_MIN_POOL_SIZE", str(settings.mongodb_min_pool), "at most MONGODB_MAX_POOL_SIZE")
     return for_celery(settings) if settings.engine == "celery" else settings
 
 

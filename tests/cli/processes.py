@@ -90,7 +90,7 @@ def soma(dados):
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """Nothing of ours from outside, and a store in `folder`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ORACULO_", "LC_"))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ORACULO_", "MONGODB_", "LC_"))}
     ours = {
         "ORACULO_STORE": f"sqlite:///{folder / 'oraculo.db'}",
         "ORACULO_RETRY_BASE_S": "0.05",

@@ -11,6 +11,7 @@ import typer
 
 from oraculo import __version__
 from oraculo.cli import (
+    audit,
     dead_letters,
     doctor,
     extras,
@@ -97,6 +98,10 @@ add(_types, "ls", task_types.ls, "oraculo task-types ls", "task-types.ls")
 add(_types, "get", task_types.get, "oraculo task-types get relatorio_semanal", "task-types.get")
 add(_types, "put", task_types.put, "oraculo task-types put relatorio_semanal tipo.json", "task-types.put")
 add(_types, "rm", task_types.rm, "oraculo task-types rm relatorio_semanal", "task-types.rm")
+
+_audit = group("audit", app)
+add(_audit, "verify", audit.verify, "oraculo audit verify", "audit.verify")
+add(_audit, "export", audit.export, "oraculo audit export --to audit.jsonl", "audit.export")
 
 _schema = group("schema", app)
 add(_schema, "export", schema.export, "oraculo schema export openapi --to schemas/", "schema.export")

@@ -73,6 +73,15 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Write a schema to standard output, or to files with --to.",
         "Escreve um esquema na saída padrão, ou em arquivos com --to.",
     ),
+    "audit": ("The audit chain over the journal.", "A cadeia de auditoria sobre o diário."),
+    "audit.verify": (
+        "Make the audit chain again from the journal and compare it with MongoDB; exit status 1 when it is broken.",
+        "Refaz a cadeia de auditoria a partir do diário e compara com o MongoDB; código 1 quando está quebrada.",
+    ),
+    "audit.export": (
+        "Write the audit chain as JSON lines, made from the journal.",
+        "Escreve a cadeia de auditoria como linhas JSON, feitas a partir do diário.",
+    ),
     "task-types": ("Task types: names that stand for whole requests.", "Tipos de tarefa: nomes para requisições."),
     "task-types.ls": ("List task types.", "Lista os tipos de tarefa."),
     "task-types.get": ("Show what a task type stands for.", "Mostra o que um tipo de tarefa significa."),
@@ -95,6 +104,8 @@ _TEXTS: dict[str, tuple[str, str]] = {
     # options
     "o.json": ("Machine-readable output on standard output.", "Saída para máquinas na saída padrão."),
     "o.url": ("Where the server is (default: ORACULO_URL).", "Onde está o servidor (padrão: ORACULO_URL)."),
+    "o.audit-id": ("Only this orchestration.", "Só esta orquestração."),
+    "o.audit-to": ("File to write to.", "Arquivo onde escrever."),
     "o.unread": (
         "Also those that a projection (the audit) has not read yet.",
         "Também as que uma projeção (a auditoria) ainda não leu.",
@@ -211,6 +222,26 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "{count} orchestrations ({steps} steps) are now in {store}",
         "{count} orquestrações ({steps} passos) estão agora em {store}",
     ),
+    "audit-whole": ("the audit chain is whole", "a cadeia de auditoria está íntegra"),
+    "audit-broken": (
+        "the audit chain is broken in {count} places",
+        "a cadeia de auditoria está quebrada em {count} lugares",
+    ),
+    "audit-counts": (
+        "{orchestrations} orchestrations, {records} records",
+        "{orchestrations} orquestrações, {records} registros",
+    ),
+    "audit-alone": (
+        "MONGODB_URI is not set: only the journal was looked at",
+        "MONGODB_URI não está definida: só o diário foi examinado",
+    ),
+    "audit-pending": ("{count} records are not in MongoDB yet", "{count} registros ainda não estão no MongoDB"),
+    "audit-archived": (
+        "{count} records in MongoDB are of orchestrations that the journal has forgotten",
+        "{count} registros no MongoDB são de orquestrações que o diário esqueceu",
+    ),
+    "audit-head": ("last hash: {hash}", "último hash: {hash}"),
+    "audit-exported": ("{count} records in {to}", "{count} registros em {to}"),
     "unread": (
         "projection {name} has {steps} steps of the journal still to read; orchestrations among them are kept",
         "a projeção {name} ainda tem {steps} passos do diário para ler; as orquestrações entre eles ficam",

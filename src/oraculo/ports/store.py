@@ -68,13 +68,14 @@ class Batch:
 
 @dataclass(slots=True)
 class Recorded:
-    """One step as the journal has it; `first` is the number of its first event."""
+    """One step as the journal has it; `first` is the number of its first event, `text` what is written there."""
 
     run: int
     first: int
     at: datetime
     events: list[Event]
     position: int = 0
+    text: str = field(default="", compare=False)
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ def locate(connection: apsw.Connection, correlation_ids: Sequence[str]) -> dict[
 
 def _step(row: tuple[Any, ...]) -> Recorded:
     run, first, at, format, events, position = row
-    return Recorded(run, first, from_micros(at), records.decode(events, format), position)
+    return Recorded(run, first, from_micros(at), records.decode(events, format), position, events)
 
 
 def load(connection: apsw.Connection, runs: Sequence[int]) -> dict[int, list[Recorded]]:

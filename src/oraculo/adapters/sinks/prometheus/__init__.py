@@ -252,6 +252,10 @@ class Metrics:
     def asked_workflow(self, query: str, status: str) -> None:
         self.families.queries.labels(query, status).inc()
 
+    def wrote(self, collection: str, operation: str, seconds: float) -> None:
+        """To MongoDB."""
+        self.families.mongodb.labels(collection, operation).observe(seconds)
+
     def switched(self, source: str, target: str) -> None:
         self.families.switches.labels(source, target).inc()
 

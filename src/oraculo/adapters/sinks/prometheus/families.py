@@ -195,6 +195,13 @@ class Families:
             "How much later than it should the event loop came to a timer",
             LAG_BUCKETS,
         )
+        self.mongodb = histogram(
+            "mongodb_persistence_duration_seconds",
+            "How long MongoDB took to answer",
+            FAST_BUCKETS,
+            "collection",
+            "operation",
+        )
         self.switches = counter(
             "orchestration_broker_switches_total",
             "Times that publishing went from one broker to another",

@@ -21,6 +21,7 @@ class Readings:
         self.engine: Any = None
         self.reception: Any = None
         self.projections: Sequence[Any] = ()
+        self.mongodb: Any = None
         self.dead: Mapping[str, int] = {}
         self.log_lines: Counts = dict
         self.spans: Counts = dict
@@ -34,6 +35,7 @@ class Readings:
         yield from self._kafka()
         yield from self._requests()
         yield from self._projections()
+        yield from self._mongodb()
         yield _counter("orchestration_log_lines", "Lines logged", ["level"], _keyed(self.log_lines()))
         yield _counter("orchestration_spans", "Spans, by what became of them", ["resultado"], _keyed(self.spans()))
 
@@ -179,6 +181,39 @@ class Readings:
             "Requests without a correlation_id, which were given one",
             [],
             unnamed,
+        )
+
+    def _mongodb(self) -> Iterable[Metric]:
+        writer = self.mongodb
+        yield _gauge_of(
+            "mongodb_pool_size",
+            "Connections to MongoDB: those there are, and those there may be",
+            ["pool_type"],
+            {("current",): writer.pool.size, ("max",): writer.max_pool} if writer else {},
+        )
+        yield _gauge("mongodb_pool_checkedout", "Connections to MongoDB in use", writer and writer.pool.checked_out)
+        yield _gauge(
+            "mongodb_circuit_breaker_state",
+            "1: MongoDB has not answered five times in a row; it is still tried now and then",
+            writer and int(writer.open),
+        )
+        yield _counter(
+            "mongodb_persistence_errors",
+            "Writes that MongoDB did not take",
+            ["collection", "operation", "error_type"],
+            dict(writer.errors) if writer else {},
+        )
+        yield _counter(
+            "mongodb_persistence_fail_open",
+            "Documents that MongoDB refused for good, in collections that may lack some",
+            ["collection"],
+            _keyed(writer.left_out) if writer else {},
+        )
+        yield _counter(
+            "mongodb_index_validation",
+            "Indexes that were looked for at the first write: present, created, or in conflict with another",
+            ["collection", "status"],
+            dict(writer.indexes) if writer else {},
         )
 
     def _projections(self) -> Iterable[Metric]:

@@ -36,7 +36,7 @@ async def keyed(connection: Connection, keys: Sequence[str]) -> dict[str, Key]:
 
 def recorded(row: tuple[Any, ...]) -> Recorded:
     run, first, at, format, events, position = row
-    return Recorded(run, first, from_micros(at), records.decode(events, format), position)
+    return Recorded(run, first, from_micros(at), records.decode(events, format), position, events)
 
 
 async def load(connection: Connection, runs: Sequence[int]) -> dict[int, list[Recorded]]:

@@ -1,0 +1,365 @@
+"""Orchestrations as documents: what each collection holds of a state. The same state gives the same documents.
+
+Times of tickets are milliseconds, as in their Avro record; other times are instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from oraculo.core import events as ev
+from oraculo.core.consolidation import milliseconds
+from oraculo.core.state import Orchestration, Ticket
+from oraculo.core.ticket import qos
+from oraculo.core.ticket_id import plan_id, ticket_id
+from oraculo.core.vocabulary import Kind, Phase, Status, TicketStatus
+from oraculo.ports.store import SystemEvent
+from oraculo.wire import strict_json
+
+Document = dict[str, Any]
+
+VERSION = "journal_version"  # of the orchestration, when the document was made: an older one never replaces a newer one
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
+_MS = timedelta(milliseconds=1)
+_LARGEST = 2**63
+_OVERALL = {Status.CONCLUIDA: "SUCCESS", Status.PARCIAL: "PARTIAL"}
+_TASK_TYPES = {Kind.COLETA: "QUERY", Kind.EXECUCAO: "EXECUTE"}
+_VALIDATIONS = ("plan_validated", "plan_refused")
+
+
+def plan_of(state: Orchestration) -> str:
+    return plan_id(state.run) if state.plan.flow is None else state.plan.flow.plan_id
+
+
+def workflow_of(state: Orchestration) -> str:
+    return f"orch-{plan_of(state)}"
+
+
+def _identity(state: Orchestration) -> Document:
+    flow = state.plan.flow
+    return {
+        "workflow_id": workflow_of(state),
+        "plan_id": plan_of(state),
+        "intent_id": None if flow is None else flow.intent_id,
+        "decision_id": None if flow is None else flow.decision_id or None,
+        "correlation_id": state.correlation_id if flow is None else flow.correlation_id,
+        VERSION: state.version,
+    }
+
+
+def touched(state: Orchestration, events: Iterable[ev.Event]) -> set[int]:
+    """The positions of the tickets that these events changed."""
+    found: set[int] = set()
+    for event in events:
+        match event:
+            case ev.OrchestrationStarted():
+                found.update(range(len(event.plan.tasks)))
+            case ev.TicketsDispatched(positions, _) | ev.TicketsClosed(positions, _, _):
+                found.update(positions)
+            case ev.DispatchConfirmed(confirmed):
+                found.update(position for position, _ in confirmed)
+            case ev.TicketConcluded() | ev.AttemptFailed() | ev.TicketFailed() | ev.LateAnswerKept():
+                found.add(event.ticket)
+            case ev.CompensationStarted(undone, _):
+                found.update(undone)
+                found.update(range(state.undoes, state.undoes + len(undone)))
+            case _:
+                pass
+    if state.undoes and state.plan.flow is not None:
+        specs = state.plan.flow.specs
+        undone_by = (specs[position].compensates for position in found if position >= state.undoes)
+        found.update([one for one in undone_by if one is not None])
+    return found
+
+
+def ledger(state: Orchestration) -> Document | None:
+    flow = state.plan.flow
+    if flow is None:
+        return None
+    return {
+        "_id": flow.plan_id,
+        **_identity(state),
+        "risk_band": flow.risk_band.value,
+        "priority": flow.priority.value,
+        "status": "pending_approval" if state.awaits_approval else "rejected" if _refused(state) else "approved",
+        "approved_by": state.approved_by,
+        "created_at": state.started_at,
+        "plan_data": storable(strict_json.loads_trusted(flow.document)),
+    }
+
+
+def _refused(state: Orchestration) -> bool:
+    flow = state.plan.flow
+    return (
+        flow is not None and flow.approval and state.status is Status.CANCELADA and not any(map(_tried, state.tickets))
+    )
+
+
+def _tried(ticket: Ticket) -> bool:
+    return ticket.attempt > 0
+
+
+def workflow(state: Orchestration) -> Document:
+    return {
+        "_id": workflow_of(state),
+        **_identity(state),
+        "run": state.run,
+        "tipo": state.plan.tipo,
+        "status": state.status.value,
+        "awaits_approval": state.awaits_approval,
+        "started_at": state.started_at,
+        "closed_at": state.closed_at,
+        "deadline": state.deadline,
+        "tickets_total": len(state.tickets),
+        "tickets_open": state.open,
+        "cancel_reason": state.cancel_reason,
+        "compensation_reason": state.undo_reason,
+    }
+
+
+# -- tickets -----------------------------------------------------------------------------------------------------------
+
+
+def status_of(state: Orchestration, position: int, undoing: dict[int, int]) -> TicketStatus:
+    """As Fluxo C calls it: what was cancelled failed, and its message says why."""
+    ticket = state.tickets[position]
+    if position in undoing:
+        other = state.tickets[undoing[position]]
+        if other.phase is not Phase.CLOSED:
+            return TicketStatus.COMPENSATING
+        if other.status is Status.CONCLUIDA:
+            return TicketStatus.COMPENSATED
+    if ticket.status is Status.CONCLUIDA:
+        return TicketStatus.COMPLETED
+    if ticket.phase is Phase.CLOSED:
+        return TicketStatus.FAILED
+    return TicketStatus.RUNNING if ticket.phase is Phase.RUNNING else TicketStatus.PENDING
+
+
+def undoing_of(state: Orchestration) -> dict[int, int]:
+    """A ticket → the one that undoes it."""
+    flow = state.plan.flow
+    if flow is None or not state.undoes:
+        return {}
+    pairs = ((flow.specs[p].compensates, p) for p in range(state.undoes, len(state.tickets)))
+    return {undone: position for undone, position in pairs if undone is not None}
+
+
+def tickets(state: Orchestration, positions: Iterable[int]) -> Iterator[Document]:
+    undoing = undoing_of(state)
+    for position in positions:
+        yield ticket(state, position, undoing)
+
+
+def ticket(state: Orchestration, position: int, undoing: dict[int, int]) -> Document:
+    """The ExecutionTicket, as far as there is one: what an ordinary request does not have is null."""
+    task, one, flow = state.plan.tasks[position], state.tickets[position], state.plan.flow
+    identity = ticket_id(state.run, position)
+    created = one.dispatched_at or state.started_at
+    started, completed = _ms(one.started_at), _ms(one.closed_at)
+    if started is not None and completed is not None:
+        completed = max(completed, started + 1)  # what has ended has ended after it began
+    undone_by = undoing.get(position)
+    return {
+        "_id": identity,
+        "ticket_id": identity,
+        **_identity(state),
+        **_of_plan(state, position),
+        "status": status_of(state, position, undoing).value,
+        "sla": {
+            "deadline": _ms(created + task.timeout),
+            "timeout_ms": task.timeout // _MS,
+            "max_retries": task.max_attempts - 1,
+        },
+        "qos": None if flow is None else _qos(flow.risk_band),
+        "parameters": _texts(task.parametros),
+        "queue": task.queue,
+        "created_at": _ms(created),
+        "started_at": started,
+        "completed_at": completed,
+        "actual_duration_ms": milliseconds(one.dispatched_at, one.closed_at),
+        "retry_count": max(0, one.attempt - 1),
+        "error_message": _error(one),
+        "compensation_ticket_id": None if undone_by is None else ticket_id(state.run, undone_by),
+        "metadata": {"workflow_id": workflow_of(state), "generated_by": "oraculo", "attempt": str(one.attempt)},
+        "schema_version": 1,
+    }
+
+
+def _of_plan(state: Orchestration, position: int) -> Document:
+    task, flow = state.plan.tasks[position], state.plan.flow
+    if flow is None:
+        return {
+            "task_id": f"{task.kind.value}-{position}",
+            "task_type": _TASK_TYPES[task.kind],
+            "description": task.name,
+            "dependencies": [] if task.after is None else _ids(state, state.plan.gates[task.after].inputs),
+            "priority": "NORMAL",
+            "risk_band": None,
+            "required_capabilities": [],
+            "security_level": "INTERNAL",
+            "estimated_duration_ms": None,
+        }
+    spec = flow.specs[position]
+    return {
+        "task_id": spec.task_id,
+        "task_type": spec.task_type.value,
+        "description": spec.description,
+        "dependencies": _ids(state, spec.dependencies),
+        "priority": flow.priority.value,
+        "risk_band": flow.risk_band.value,
+        "required_capabilities": list(spec.capabilities),
+        "security_level": flow.security_level.value,
+        "estimated_duration_ms": spec.estimated_ms,
+    }
+
+
+def _ids(state: Orchestration, positions: Sequence[int]) -> list[str]:
+    return [ticket_id(state.run, position) for position in positions]
+
+
+def _qos(band: Any) -> Document:
+    found = qos(band)
+    return {
+        "delivery_mode": found.delivery_mode,
+        "consistency": found.consistency,
+        "durability": found.durability,
+    }
+
+
+def _error(one: Ticket) -> str | None:
+    if one.status is Status.CONCLUIDA:
+        return None
+    return "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in one.erros or ()) or one.reason
+
+
+# -- the end -----------------------------------------------------------------------------------------------------------
+
+
+def result(state: Orchestration) -> Document:
+    undoing = undoing_of(state)
+    asked = state.undoes or len(state.tickets)
+    done = sum(1 for one in state.tickets[:asked] if one.status is Status.CONCLUIDA)
+    late = sum(1 for one in state.tickets[:asked] if one.status is Status.TIMEOUT)
+    assert state.closed_at is not None
+    left = (state.deadline - state.closed_at).total_seconds()
+    share = left / max(1e-6, (state.deadline - state.started_at).total_seconds())
+    return {
+        "_id": workflow_of(state),
+        **_identity(state),
+        "status": _OVERALL.get(state.status, "FAILED"),
+        "metrics": {
+            "total_tickets": asked,
+            "successful_tickets": done,
+            "failed_tickets": asked - done,
+            "compensated_tickets": sum(1 for one in state.tickets[asked:] if one.status is Status.CONCLUIDA),
+            "total_duration_ms": milliseconds(state.started_at, state.closed_at),
+            "total_retries": sum(max(0, one.attempt - 1) for one in state.tickets[:asked]),
+            "sla_violations": late,
+        },
+        "tickets_summary": [
+            {
+                "ticket_id": ticket_id(state.run, position),
+                "status": status_of(state, position, undoing).value,
+                "duration": milliseconds(one.dispatched_at, one.closed_at),
+            }
+            for position, one in enumerate(state.tickets)
+        ],
+        "sla_status": {"deadline_approaching": share <= 0.2, "budget_critical": share < 0.2, "violations_count": late},
+        "sla_remaining_seconds": max(0.0, left),
+        "compensation_triggered": bool(state.undoes),
+        "consolidated_at": state.closed_at,
+    }
+
+
+def incidents(state: Orchestration) -> Iterator[Document]:
+    """Of a plan of Fluxo C that has ended: at most one of each type."""
+    if state.plan.flow is None:
+        return
+    asked = state.undoes or len(state.tickets)
+    for kind, severity, status in (
+        ("TICKET_TIMEOUT", "WARNING", Status.TIMEOUT),
+        ("WORKER_FAILURE", "CRITICAL", Status.ERRO),
+    ):
+        affected = [position for position in range(asked) if state.tickets[position].status is status]
+        if affected:
+            yield {
+                "_id": f"{workflow_of(state)}:{kind}",
+                **_identity(state),
+                "type": kind,
+                "severity": severity,
+                "timestamp": state.closed_at,
+                "details": [_error(state.tickets[position]) or status.value for position in affected],
+                "affected_tickets": _ids(state, affected),
+            }
+
+
+# -- validations -------------------------------------------------------------------------------------------------------
+
+
+def accepted(state: Orchestration) -> Document | None:
+    """Of a plan of Fluxo C that runs: it was found valid."""
+    if state.plan.flow is None:
+        return None
+    return _validation(
+        f"{workflow_of(state)}:accepted",
+        state.started_at,
+        {**_identity(state), VERSION: 1},
+        {"valid": True, "errors": [], "tickets": len(state.plan.tasks)},
+    )
+
+
+def noted(event: SystemEvent) -> Document | None:
+    """Of a plan that was looked at and does not run."""
+    if event.kind not in _VALIDATIONS:
+        return None
+    body = storable(event.body)
+    known = {name: body.get(name) for name in ("plan_id", "intent_id", "decision_id", "correlation_id")}
+    reasons = [str(body[name]) for name in ("motivo", "detalhe") if body.get(name)]
+    valid = event.kind == "plan_validated"
+    return _validation(
+        f"system:{event.id}",
+        event.at,
+        {"workflow_id": None, **known, VERSION: 1},
+        {"valid": valid, "errors": [] if valid else reasons},
+    )
+
+
+def _validation(identity: str, at: datetime, about: Document, found: Document) -> Document:
+    digest = sha256(strict_json.canonical(found)).hexdigest()
+    return {"_id": identity, **about, "timestamp": at, "result": found, "hash": digest}
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _ms(at: datetime | None) -> int | None:
+    return None if at is None else (at - _EPOCH) // _MS
+
+
+def _texts(raw: bytes) -> dict[str, str]:
+    """A map of texts, as Avro has it: what is no text is written as JSON."""
+    given = strict_json.loads_trusted(raw)
+    return {
+        _key(key): value if isinstance(value, str) else strict_json.dumps(value).decode()
+        for key, value in given.items()
+    }
+
+
+def storable(value: Any) -> Any:
+    """JSON as BSON can hold it everywhere: no dots and dollars in names, no integers beyond 64 bits."""
+    if isinstance(value, dict):
+        return {_key(key): storable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+        return str(value)
+    return value
+
+
+def _key(name: str) -> str:
+    escaped = name.replace(".", "\N{FULLWIDTH FULL STOP}").replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    return "\N{FULLWIDTH DOLLAR SIGN}" + escaped[1:] if escaped.startswith("$") else escaped or "_"
