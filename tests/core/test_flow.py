@@ -16,7 +16,7 @@ from oraculo.core.decision import Course, Decision, FinalDecision
 from oraculo.core.events import ApprovalAsked, CompensationStarted, TicketsDispatched
 from oraculo.core.plan import Plan
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import Phase, Priority, RiskBand, Status, TaskType, TicketStatus, Verdict
+from oraculo.core.vocabulary import Kind, Phase, Priority, RiskBand, Status, TaskType, TicketStatus, Verdict
 from oraculo.errors import PlanError
 
 
@@ -242,6 +242,15 @@ def test_a_ticket_that_was_never_published_is_not_undone() -> None:
     story.ok(2)
     assert story.state.status is Status.ERRO
     assert story.state.tickets[1].reason == "uma dependência falhou"
+
+
+def test_an_answer_that_names_no_ticket_never_counts_for_what_undoes() -> None:
+    story = Story(made(node("a", worker="gpu", **ONCE)))
+    story.fail(0)
+    assert story.state.tickets[1].phase is Phase.OWED
+    assert story.do(story.bare(Kind.EXECUCAO, "gpu")).verdict is Verdict.DUPLICATE
+    assert story.do(story.bare(Kind.EXECUCAO)).verdict is Verdict.DUPLICATE
+    assert story.state.tickets[1].phase is Phase.OWED
 
 
 def test_a_plan_can_do_without() -> None:

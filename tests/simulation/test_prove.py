@@ -69,10 +69,10 @@ def test_mutants_are_shown() -> None:
 @pytest.mark.parametrize(
     ("masked", "worlds", "kinds"),
     [
-        (None, Worlds.ALL, ["core-masked", "core-unmasked", "masked", "unmasked"]),
-        (True, Worlds.ALL, ["core-masked", "masked"]),
-        (False, Worlds.ALL, ["core-unmasked", "unmasked"]),
-        (None, Worlds.CORE, ["core-masked", "core-unmasked"]),
+        (None, Worlds.ALL, ["core-masked", "core-unmasked", "flow-masked", "flow-unmasked", "masked", "unmasked"]),
+        (True, Worlds.ALL, ["core-masked", "flow-masked", "masked"]),
+        (False, Worlds.ALL, ["core-unmasked", "flow-unmasked", "unmasked"]),
+        (None, Worlds.CORE, ["core-masked", "core-unmasked", "flow-masked", "flow-unmasked"]),
         (False, Worlds.ENGINE, ["unmasked"]),
     ],
 )

@@ -44,7 +44,7 @@ def test_the_engine_keeps_its_promises(kind: str, part: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("kind", ["core-masked", "core-unmasked"])
+@pytest.mark.parametrize("kind", ["core-masked", "core-unmasked", "flow-masked", "flow-unmasked"])
 def test_the_core_keeps_its_promises(kind: str, part: int) -> None:
     assert told(part_of(kind, CORE_SEEDS, part)) == []
 

@@ -117,7 +117,7 @@ async def ask(request: Request, oraculo: Running, workflow_id: WorkflowId) -> Re
         return answered({"workflow_id": workflow_id, "query_name": "get_tickets", "result": result})
     result = {
         "status": _workflow_status(state),
-        "tickets_generated": verdict.asked(state),
+        "tickets_generated": state.asked,
         "workflow_result": verdict.consolidated(state, oraculo.now()),
         "sla_warnings": [name for name, on in verdict.sla(state, oraculo.now()).items() if on is True],
     }

@@ -102,7 +102,7 @@ def _spec(flow: Flow, position: int) -> Spec:
 def ending(state: Orchestration) -> Status:
     """`concluida` when every ticket completed, `erro` when more than half did not, else `parcial`; those that undo
     others do not count."""
-    asked = state.tickets[: state.undoes] if state.undoes else state.tickets
+    asked = state.tickets[: state.asked]
     missing = sum(1 for one in asked if one.status is not Status.CONCLUIDA)
     if not missing:
         return Status.CONCLUIDA

@@ -3,7 +3,8 @@
 The rules, in the order they are asked:
 
 1. *Which ticket?* By `ticket_id`; without one, by the only open ticket of that source or executor; without a name, by
-   the only open ticket of that kind. Two candidates: `ambiguous`, for a human; never a guess.
+   the only open ticket of that kind. Two candidates: `ambiguous`, for a human; never a guess. A ticket that undoes
+   another is found by its `ticket_id` alone: what comes without one may be a late answer of what is undone.
 2. *Which attempt?* By `tentativa`; without one, the current attempt. An attempt that was answered already makes the
    message a duplicate. An attempt that is over (it timed out, was cancelled) makes it late: kept and shown, without
    effect. An attempt that was never made is refused.
@@ -49,7 +50,7 @@ def match(state: Orchestration, answer: RecordResult) -> int | Verdict:
 def _open_of_kind(state: Orchestration, kind: Kind) -> list[int]:
     return [
         position
-        for position, task in enumerate(state.plan.tasks)
+        for position, task in enumerate(state.plan.tasks[: state.asked])
         if task.kind is kind and state.tickets[position].phase is not Phase.CLOSED
     ]
 
@@ -63,7 +64,7 @@ def _closed_named(state: Orchestration, kind: Kind, name: str) -> int | Verdict:
 
 
 def _closed_of_kind(state: Orchestration, kind: Kind) -> int | Verdict:
-    closed = [position for position, task in enumerate(state.plan.tasks) if task.kind is kind]
+    closed = [position for position, task in enumerate(state.plan.tasks[: state.asked]) if task.kind is kind]
     if len(closed) == 1:
         return closed[0]
     return Verdict.AMBIGUOUS if closed else Verdict.UNKNOWN_TICKET

@@ -144,12 +144,17 @@ class Orchestration:
         return [p for p in self.named(kind, name) if self.tickets[p].phase is not Phase.CLOSED]
 
     def named(self, kind: Kind, name: str) -> list[int]:
-        """Tickets of that destination. The index is built once, when first asked for."""
+        """Tickets of that destination, without those that undo others. The index is built when first asked for."""
         if self.by_name is None:
             self.by_name = {}
-            for position, task in enumerate(self.plan.tasks):
+            for position, task in enumerate(self.plan.tasks[: self.asked]):
                 self.by_name.setdefault((task.kind, task.name), []).append(position)
         return self.by_name.get((kind, name), [])
+
+    @property
+    def asked(self) -> int:
+        """How many tickets the plan itself asked for; those behind them undo others."""
+        return self.undoes or len(self.tickets)
 
     @property
     def owes(self) -> int:

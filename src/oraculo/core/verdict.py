@@ -74,11 +74,6 @@ def flow_of(state: Orchestration) -> Flow:
     return state.plan.flow
 
 
-def asked(state: Orchestration) -> int:
-    """How many tickets the plan itself asked for; those behind them undo others."""
-    return state.undoes or len(state.tickets)
-
-
 def ticket_status(state: Orchestration, position: int) -> TicketStatus:
     """As Fluxo C calls it. A ticket that was cancelled failed: its reason says why. One that could not be undone is
     what it was before."""
@@ -120,7 +115,7 @@ def integrity(state: Orchestration) -> list[str]:
     """What does not fit together, ticket by ticket."""
     found = []
     specs = flow_of(state).specs
-    for position in range(asked(state)):
+    for position in range(state.asked):
         ticket, name = state.tickets[position], specs[position].task_id
         if ticket.phase is not Phase.CLOSED:
             found.append(f"{name} is not closed")
@@ -150,12 +145,12 @@ def sla(state: Orchestration, now: datetime) -> dict[str, Any]:
     return {
         "deadline_approaching": used >= APPROACHING,
         "budget_critical": 1 - used < BUDGET_CRITICAL,
-        "violations_count": sum(violated(state, position) for position in range(asked(state))),
+        "violations_count": sum(violated(state, position) for position in range(state.asked)),
     }
 
 
 def metrics(state: Orchestration) -> dict[str, int]:
-    count = asked(state)
+    count = state.asked
     done = sum(1 for one in state.tickets[:count] if one.status is Status.CONCLUIDA)
     undone = sum(1 for one in state.tickets[count:] if one.status is Status.CONCLUIDA)
     return {
@@ -191,7 +186,7 @@ def consolidated(state: Orchestration, now: datetime) -> dict[str, Any]:
                 "status": ticket_status(state, position),
                 "duration": milliseconds(state.tickets[position].dispatched_at, state.tickets[position].closed_at),
             }
-            for position in range(asked(state))
+            for position in range(state.asked)
         ],
         "sla_status": sla(state, now),
         "sla_remaining_seconds": max(0.0, left),
@@ -205,7 +200,7 @@ def consolidated(state: Orchestration, now: datetime) -> dict[str, Any]:
                 "original_ticket_id": ticket_id(state.run, flow.specs[position].compensates or 0),
                 "status": ticket_status(state, position),
             }
-            for position in range(asked(state), len(state.tickets))
+            for position in range(state.asked, len(state.tickets))
         ],
     }
 
@@ -238,7 +233,7 @@ def frame(state: Orchestration, now: datetime) -> dict[str, Any]:
 
 def incidents(state: Orchestration) -> list[Incident]:
     """At most one of each type, of a plan that has ended."""
-    count = asked(state)
+    count = state.asked
     late = [p for p in range(count) if violated(state, p)]
     broken = [p for p in range(count) if state.tickets[p].status is Status.ERRO]
     silent = [p for p in range(count) if state.tickets[p].status is Status.TIMEOUT]

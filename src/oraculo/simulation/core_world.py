@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
+from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
 from oraculo.core.effects import Publish, owed_effects
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import step
@@ -37,8 +37,9 @@ class _Sent:
 
 
 class CoreWorld:
-    def __init__(self, seed: int, *, masked: bool, keep: bool = False) -> None:
-        self.rng = Random(f"core {seed} {masked}")
+    def __init__(self, seed: int, *, masked: bool, flow: bool = False, keep: bool = False) -> None:
+        self.rng = Random(f"{'flow' if flow else 'core'} {seed} {masked}")
+        self.flow = flow
         self.trace = Trace(keep)
         self.masked = masked
         self.now = datetime.fromtimestamp(EPOCH, UTC)
@@ -107,7 +108,7 @@ class CoreWorld:
 
     def run(self) -> None:
         rng = self.rng
-        plan = plans.any_plan(rng, self.masked)
+        plan = plans.flow(rng, self.masked) if self.flow else plans.any_plan(rng, self.masked)
         run = int(EPOCH * 1000) << 20 | rng.randrange(1 << 19)
         self.do(Start(run, "core", plan, "f"), Verdict.APPLIED)
         actions = [self._confirm, self._answer, self._wake, self._repeat, self._strange, self._restart, self._notice]
@@ -118,7 +119,15 @@ class CoreWorld:
             rng.choices(actions, weights)[0]()
             if rng.random() < 0.01:
                 self.do(Cancel("porque sim"))
+            if self.flow and rng.random() < 0.1:
+                self._decide()
         self._drain()
+
+    def _decide(self) -> None:
+        """A human, who may not even be asked."""
+        asked = self.journal.asked
+        approve = Approve(self.rng.random() < 0.8, "ana", "visto")
+        self.do(approve, Verdict.APPLIED if asked else Verdict.IDLE)
 
     def _advance(self, most: float) -> None:
         self.now += timedelta(seconds=round(self.rng.uniform(0, most), 6))
@@ -141,7 +150,7 @@ class CoreWorld:
         definitivo = not ok and rng.random() < 0.25
         value: Any = {"v": len(self.given)} if ok else None
         erros: list[dict[str, object]] = [] if ok else [{"codigo": "x", "mensagem": "y", "definitivo": definitivo}]
-        echoed = not (plans.unique_name(self.state.plan, position) and rng.random() < 0.15)
+        echoed = not (plans.unique_name(self.state.plan, position) and rng.random() < 0.15 and not self.state.undoes)
         digest = 1000 + len(self.given)
         answer = Answer(ticket_id(self.state.run, position), attempt, ok, definitivo, value, echoed)
         command = RecordResult(ok, orjson.dumps(value), erros, definitivo, digest=digest)
@@ -223,6 +232,9 @@ class CoreWorld:
             if self.trace.violations:
                 return
             state = self.state
+            if self.journal.asked:
+                self._decide()
+                continue
             if state.owed:
                 self.do(ConfirmDispatch([(p, state.tickets[p].attempt) for p in sorted(state.owed)]))
                 continue
@@ -258,8 +270,8 @@ def _names(events: list[Any]) -> str:
     return " ".join(type(event).__name__ for event in events) or "nothing"
 
 
-def run_core(seed: int, *, masked: bool, keep: bool = False) -> Report:
-    world = CoreWorld(seed, masked=masked, keep=keep)
+def run_core(seed: int, *, masked: bool, flow: bool = False, keep: bool = False) -> Report:
+    world = CoreWorld(seed, masked=masked, flow=flow, keep=keep)
     world.trace.tally["worlds"] += 1
     world.run()
-    return world.trace.report("core-masked" if masked else "core-unmasked", seed)
+    return world.trace.report(f"{'flow' if flow else 'core'}-{'masked' if masked else 'unmasked'}", seed)

@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 import orjson
 
 from oraculo.core import events as ev
+from oraculo.core.compensation import extended
+from oraculo.core.flow import Spec
 from oraculo.core.plan import Gate, Plan
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Cause, FanIn, Status
@@ -34,6 +36,8 @@ class Journal:
         self.notices: list[SeenNotice] = []
         self.status: Status | None = None
         self.cancelled = False
+        self.asked = False  # a human
+        self.undoes = 0  # where the tickets begin that undo others
         self.at: datetime | None = None
         self.late_by = timedelta()  # the latest that anything timed came, in the last record
         self.answers = 0  # answers that took effect, and those that came late
@@ -94,8 +98,15 @@ class Journal:
                 if self._verdict(self.plan.gates[number]) is not passed:
                     self.wrong("gates count right", f"gate {number} closed as passed={passed}")
                 self.gates[number] = passed
-            case ev.CancelRequested():
+            case ev.CancelRequested() | ev.ApprovalRefused():
                 self.cancelled = True
+                self.asked = False
+            case ev.ApprovalAsked():
+                self.asked = True
+            case ev.ApprovalGiven():
+                self.asked = False
+            case ev.CompensationStarted(undone):
+                self._undoing(undone)
             case ev.OrchestrationClosed(status):
                 self._ended(status, at)
             case ev.Woken():
@@ -115,8 +126,48 @@ class Journal:
         targets = (event.plan.notify.webhook, event.plan.notify.queue)
         self.notices = [SeenNotice() for target in targets if target]
 
+    def _undoing(self, undone: list[int]) -> None:
+        """What failed and what it needed, as far as it was ever tried, the last first; once, when all else is over."""
+        if self.undoes:
+            self.wrong("undone once", "undone twice")
+        if any(ticket.phase != "closed" for ticket in self.tickets):
+            self.wrong("undone once", "undone while tickets are open")
+        if undone != self._to_undo():
+            self.wrong("undone in reverse", f"{undone}, expected {self._to_undo()}")
+        self.undoes = len(self.tickets)
+        self.plan = extended(self.plan, undone)
+        self.tickets += [Seen() for _ in undone]
+        self.gates += [None] * (len(self.plan.gates) - len(self.gates))
+        for number, position in enumerate(undone, self.undoes):
+            self._check_undoing(number, position, undone)
+
+    def _check_undoing(self, number: int, position: int, undone: list[int]) -> None:
+        """It waits for what undoes everything that needed it."""
+        specs = self._specs()
+        needed = {self.undoes + n for n, other in enumerate(undone) if position in specs[other].dependencies}
+        after = self.plan.tasks[number].after
+        if (set() if after is None else set(self.plan.gates[after].inputs)) != needed:
+            self.wrong("undone in reverse", f"ticket {number} does not wait for {sorted(needed)}")
+
+    def _specs(self) -> tuple[Spec, ...]:
+        return () if self.plan.flow is None else self.plan.flow.specs
+
+    def _to_undo(self) -> list[int]:
+        flow = self.plan.flow
+        if flow is None or not flow.compensate:
+            return []
+        wanted: set[int] = set()
+        for position in reversed(range(len(self.tickets))):  # nothing depends on what comes later
+            ticket = self.tickets[position]
+            failed = ticket.status in (Status.ERRO, Status.TIMEOUT)
+            if failed or any(position in flow.specs[other].dependencies for other in wanted):
+                wanted.add(position)
+        return sorted((p for p in wanted if self.tickets[p].attempt), reverse=True)
+
     def _dispatched(self, position: int, attempt: int, at: datetime) -> None:
         ticket, task = self.tickets[position], self.plan.tasks[position]
+        if self.asked:
+            self.wrong("nothing before a human agrees", f"ticket {position} dispatched")
         if attempt == 1:
             if ticket.phase != "waiting":
                 self.wrong("a closed ticket never moves", f"ticket {position} dispatched while {ticket.phase}")
@@ -172,7 +223,7 @@ class Journal:
         if at < due:
             self.wrong("deadlines are honest", f"ticket {position} timed out at {at}, before {due}")
         self.late_by = max(self.late_by, at - due)
-        if self._knows.honest_timeouts():
+        if self._knows.honest_timeouts() and not 0 < self.undoes <= position:  # those have little time
             self.wrong("nothing is lost", f"ticket {position} attempt {attempt} timed out and nobody was to blame")
 
     def _attempt_failed(self, event: ev.AttemptFailed, at: datetime) -> None:
@@ -242,7 +293,7 @@ class Journal:
         good = sum(1 for ticket in inputs if ticket.status is Status.CONCLUIDA)
         closed = sum(1 for ticket in inputs if ticket.phase == "closed")
         if gate.mode is FanIn.TODOS:
-            return good >= 1 if closed == len(inputs) else None
+            return good >= gate.needed if closed == len(inputs) else None
         wanted = {FanIn.QUORUM: gate.needed, FanIn.PRIMEIRO: 1, FanIn.TODAS_OK: len(inputs)}[gate.mode]
         if good >= wanted:
             return True
@@ -254,11 +305,15 @@ class Journal:
         still_open = [n for n, ticket in enumerate(self.tickets) if ticket.phase != "closed"]
         if still_open:
             self.wrong("one ending", f"ended with open tickets {still_open}")
-        if isinstance(self._first, ev.CancelRequested):
+        if isinstance(self._first, ev.CancelRequested | ev.ApprovalRefused):
             expected = Status.CANCELADA
         elif self._woken and at >= self.deadline:
             expected = Status.TIMEOUT
             self.late_by = max(self.late_by, at - self.deadline)
+        elif self.plan.flow is not None:
+            expected = self._flow_ending()
+            if not self.undoes and self._to_undo():
+                self.wrong("undone once", f"ended although {self._to_undo()} had to be undone")
         elif any(g is False and gate.essential for g, gate in zip(self.gates, self.plan.gates, strict=True)):
             expected = Status.ERRO
         elif any(ticket.status in (Status.ERRO, Status.TIMEOUT) for ticket in self.tickets):
@@ -267,7 +322,14 @@ class Journal:
             expected = Status.CONCLUIDA
         if status is not expected:
             self.wrong("endings are explained", f"ended as {status.value}, expected {expected.value}")
-        self.status = status
+        self.status, self.asked = status, False
+
+    def _flow_ending(self) -> Status:
+        asked = self.tickets[: self.undoes or len(self.tickets)]
+        good = sum(1 for ticket in asked if ticket.status is Status.CONCLUIDA)
+        if good == len(asked):
+            return Status.CONCLUIDA
+        return Status.ERRO if len(asked) - good > len(asked) // 2 else Status.PARCIAL
 
     def _notice(self, event: ev.Event, at: datetime) -> None:
         match event:

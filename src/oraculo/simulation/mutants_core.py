@@ -10,7 +10,7 @@ from heapq import heappop
 from itertools import count
 from typing import Any
 
-from oraculo.core import advance, decide, notices, plan, results, state, step
+from oraculo.core import advance, compensation, decide, notices, plan, results, state, step
 from oraculo.core import events as ev
 from oraculo.core.commands import RecordResult
 from oraculo.core.plan import Gate
@@ -19,8 +19,10 @@ from oraculo.core.vocabulary import Cause, FanIn, Phase, Status, Verdict
 from oraculo.simulation.mutants import Mutant, patched
 
 _CORE = ("core-masked", "core-unmasked")
+_FLOW = ("flow-masked", "flow-unmasked")
 
 _record, _failed, _evolve, _advance = results.record, results.failed, state.evolve, advance.advance
+_needed, _extended, _ending = compensation.needed, compensation.extended, compensation.ending
 _close, _verdict, _wake = state._close, advance._verdict, decide._wake
 
 
@@ -234,7 +236,58 @@ def fact_outside_the_journal() -> AbstractContextManager[None]:
     return patched((decide, "_confirm", confirm))
 
 
+def undone_in_order() -> AbstractContextManager[None]:
+    def needed(s: Orchestration) -> list[int]:
+        return sorted(_needed(s))
+
+    return patched((compensation, "needed", needed))
+
+
+def only_the_failure_is_undone() -> AbstractContextManager[None]:
+    def needed(s: Orchestration) -> list[int]:
+        return [p for p in _needed(s) if s.tickets[p].status is not Status.CONCLUIDA]
+
+    return patched((compensation, "needed", needed))
+
+
+def all_undone_at_once() -> AbstractContextManager[None]:
+    def extended(whole: plan.Plan, undone: list[int]) -> plan.Plan:
+        grown = _extended(whole, undone)
+        for task in grown.tasks[len(whole.tasks) :]:
+            task.after = None
+        return grown
+
+    return patched((compensation, "extended", extended), (state, "extended", extended))
+
+
+def does_not_wait_for_a_human() -> AbstractContextManager[None]:
+    def changed(s: Orchestration, event: ev.Event, now: datetime) -> list[ev.Event]:
+        if isinstance(event, ev.ApprovalAsked):
+            return advance._first(s)
+        return _advance(s, event, now)
+
+    return patched((advance, "advance", changed), (step, "advance", changed))
+
+
+def what_was_undone_counts_as_done() -> AbstractContextManager[None]:
+    def ending(s: Orchestration) -> Status:
+        return Status.CONCLUIDA if s.undoes else _ending(s)
+
+    return patched((compensation, "ending", ending))
+
+
+def any_answer_counts_for_what_undoes() -> AbstractContextManager[None]:
+    """One that names no ticket may be a late one of what is undone."""
+    return patched((Orchestration, "asked", property(lambda s: len(s.tickets))))
+
+
 MUTANTS = [
+    Mutant("an answer without a ticket counts for what undoes", any_answer_counts_for_what_undoes, _FLOW, 400),
+    Mutant("undone in the order of doing", undone_in_order, _FLOW, 100),
+    Mutant("only the failure is undone", only_the_failure_is_undone, _FLOW, 100),
+    Mutant("everything is undone at once", all_undone_at_once, _FLOW, 100),
+    Mutant("no human is waited for", does_not_wait_for_a_human, _FLOW, 50),
+    Mutant("what was undone counts as done", what_was_undone_counts_as_done, _FLOW, 100),
     Mutant("no duplicate detection", no_duplicate_detection, _CORE, 50),
     Mutant("a late answer overwrites", late_answer_overwrites, _CORE, 50),
     Mutant("the attempt is not fenced", attempt_not_fenced, _CORE, 100),

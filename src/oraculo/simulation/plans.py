@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Any
 
+from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
 from oraculo.core.plan import Backoff, Notify, Plan, Task, graph, stages
-from oraculo.core.vocabulary import FanIn, Kind
+from oraculo.core.vocabulary import FanIn, Kind, RiskBand, TaskType
 from oraculo.wire import names
 
 FONTES = ("blog", "video", "loja")
@@ -64,6 +66,36 @@ def notify(rng: Random) -> Notify:
 
 def any_plan(rng: Random, masked: bool) -> Plan:
     return (staged if rng.random() < 0.6 else dag)(rng, masked, notify(rng))
+
+
+def flow(rng: Random, masked: bool) -> Plan:
+    """A cognitive plan of Fluxo C: each task depends on some before it; a failure may have to be undone, and a human
+    may have to agree first."""
+
+    def node(n: int) -> TaskNode:
+        return TaskNode(
+            f"t{n}",
+            rng.choice(tuple(TaskType)),
+            dependencies=tuple(f"t{m}" for m in range(n) if rng.random() < 0.3),
+            timeout_ms=round(ticket_timeout(rng, masked) * 1000),
+            max_retries=attempts(rng, masked) - 1,
+            worker=rng.choice(EXECUTADORES),
+        )
+
+    nodes = tuple(node(n) for n in range(rng.randint(1, 7)))
+    order = tuple(rng.sample([one.task_id for one in nodes], len(nodes)))
+    wanted = CognitivePlan(
+        "plan",
+        "intent",
+        nodes,
+        order,
+        rng.choice(tuple(RiskBand)),
+        requires_approval=rng.random() < 0.2,
+        compensate=rng.random() < 0.8,
+    )
+    rules = FlowRules(timeout=timedelta(seconds=plan_timeout(rng, masked)), backoff=BACKOFF)
+    now = datetime.fromtimestamp(0, UTC)
+    return plan_of(wanted, rules, now, partial(names.queue_of, Kind.EXECUCAO), name="flow", notify=notify(rng))
 
 
 def request(rng: Random, masked: bool, correlation_id: str | None) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def command(
 
 
 def chosen(masked: bool | None, worlds: Worlds) -> list[str]:
-    kinds = [kind for kind in KINDS if worlds is Worlds.ALL or kind.startswith("core-") is (worlds is Worlds.CORE)]
+    kinds = [kind for kind in KINDS if worlds is Worlds.ALL or ("-" in kind) is (worlds is Worlds.CORE)]
     return [kind for kind in kinds if masked is None or kind.endswith("unmasked") is not masked]
 
 

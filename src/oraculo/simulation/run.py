@@ -13,15 +13,16 @@ from oraculo.simulation.core_world import run_core
 from oraculo.simulation.trace import Report, Violation
 from oraculo.simulation.world import run_engine
 
-KINDS = ("core-masked", "core-unmasked", "masked", "unmasked")
+KINDS = ("core-masked", "core-unmasked", "flow-masked", "flow-unmasked", "masked", "unmasked")
 CHUNK = 25
 
 
 def run_world(kind: str, seed: int, *, keep: bool = False) -> Report:
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is not a kind of world; there are {', '.join(KINDS)}")
-    if kind.startswith("core-"):
-        return run_core(seed, masked=kind == "core-masked", keep=keep)
+    what, _, masked = kind.rpartition("-")
+    if what:
+        return run_core(seed, masked=masked == "masked", flow=what == "flow", keep=keep)
     return run_engine(seed, masked=kind == "masked", keep=keep)
 
 
