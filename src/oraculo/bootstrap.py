@@ -29,7 +29,7 @@ from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.webhook import WebhookNotifier
-from oraculo.core.events import OrchestrationClosed
+from oraculo.core.events import CompensationStarted, OrchestrationClosed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
@@ -357,6 +357,8 @@ class Oraculo:
                 if step is None:
                     yield None
                     continue
+                if any(isinstance(event, CompensationStarted) for event in step.events):
+                    plan = (await self.state(correlation_id)).plan  # it has grown
                 for event in views.events(run, plan, step, after):
                     after = event["seq"]
                     yield event

@@ -7,8 +7,6 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any
 
 import httpx2
 import pytest
+
+from forked import Forked
 
 # Nobody here speaks TLS; made once, because a client of its own would read every authority of this machine for it.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -30,21 +30,18 @@ def free_port() -> int:
 class Process:
     def __init__(self, arguments: list[str], cwd: Path, env: dict[str, str]) -> None:
         self.arguments, self.cwd, self.env = arguments, cwd, env
-        self.popen: subprocess.Popen[str] | None = None
+        self.popen: Forked | None = None
 
     def start(self, **extra: str) -> str:
         """Started; the first line of its standard output."""
-        with open(self.cwd / "stderr.log", "a") as log:
-            self.popen = subprocess.Popen(
-                [sys.executable, "-m", "oraculo", *self.arguments],
-                cwd=self.cwd,
-                env={**os.environ, **self.env, **extra},
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        assert self.popen.stdout is not None
+        self.begin(**extra)
+        assert self.popen is not None
         return self.popen.stdout.readline()
+
+    def begin(self, **extra: str) -> None:
+        """Started; whether it is ready is for somebody else to see."""
+        env = {**os.environ, **self.env, **extra}
+        self.popen = Forked(self.arguments, self.cwd, env, self.cwd / "stderr.log")
 
     def kill(self) -> None:
         assert self.popen is not None
@@ -54,8 +51,7 @@ class Process:
     def wait(self, timeout: float = 40) -> int:
         assert self.popen is not None
         code = self.popen.wait(timeout)
-        if self.popen.stdout is not None:
-            self.popen.stdout.close()
+        self.popen.stdout.close()
         return code
 
     def terminate(self) -> int:
@@ -129,13 +125,7 @@ def worker(tmp_path: Path) -> Iterator[Callable[..., Process]]:
         folder.mkdir()
         one = Process(["worker", target, "--url", url], folder, {"LOG_LEVEL": "WARNING", **env})
         started.append(one)
-        with open(folder / "stderr.log", "a") as log:
-            one.popen = subprocess.Popen(
-                [sys.executable, "-m", "oraculo", *one.arguments],
-                cwd=folder,
-                env={**os.environ, **one.env},
-                stderr=log,
-            )
+        one.begin()
         return one
 
     yield make

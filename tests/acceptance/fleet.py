@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -18,6 +15,7 @@ from services.server import Server as Service
 
 from acceptance.conftest import Server
 from acceptance.journals import check, counted, owed, unfinished
+from forked import Forked
 
 WORKER = "slow_work:worker"
 HERE = str(Path(__file__).parent)
@@ -43,24 +41,19 @@ class WorkerProcess:
 
     def __init__(self, folder: Path, broker: str, target: str = WORKER) -> None:
         self.folder, self.broker, self.target = folder, broker, target
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
 
     def start(self) -> Self:
         self.folder.mkdir(exist_ok=True)
-        with open(self.folder / "stderr.log", "ab") as log:
-            self._popen = subprocess.Popen(
-                [sys.executable, "-m", "oraculo", "worker", self.target],
-                cwd=self.folder,
-                env={**os.environ, "ORACULO_BROKER": self.broker, "LOG_LEVEL": "WARNING", "PYTHONPATH": HERE},
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-            )
+        env = {**os.environ, "ORACULO_BROKER": self.broker, "LOG_LEVEL": "WARNING", "PYTHONPATH": HERE}
+        self._process = Forked(["worker", self.target], self.folder, env, self.folder / "stderr.log")
         return self
 
     def kill(self) -> None:
-        if self._popen is not None:
-            self._popen.send_signal(signal.SIGKILL)
-            self._popen.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process.stdout.close()
 
 
 class Fleet:

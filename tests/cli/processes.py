@@ -9,11 +9,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from multiprocessing import get_context
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+
+from forked import FORKS, Forked, run
 
 # What the test servers and workers do. Files named by a parameter are how work and test wait for each other.
 WORK = '''
@@ -123,20 +124,11 @@ class Process:
 
     def __init__(self, folder: Path, arguments: list[str], env: dict[str, str]) -> None:
         self.folder, self.arguments, self.env = folder, arguments, env
-        self.popen: subprocess.Popen[str] | None = None
+        self.popen: Forked | None = None
 
     def start(self) -> dict[str, Any]:
         """Started and ready; its first line of JSON."""
-        with open(self.folder / "stderr.log", "a") as log:
-            self.popen = subprocess.Popen(
-                [sys.executable, "-m", "oraculo", *self.arguments, "--json"],
-                cwd=self.folder,
-                env=self.env,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        assert self.popen.stdout is not None
+        self.popen = Forked([*self.arguments, "--json"], self.folder, self.env, self.folder / "stderr.log")
         line = self.popen.stdout.readline()
         assert line, f"it did not start: {self.log()[-2000:]}"
         document: dict[str, Any] = json.loads(line)
@@ -152,8 +144,7 @@ class Process:
     def wait(self, timeout: float = 30.0) -> int:
         assert self.popen is not None
         code = self.popen.wait(timeout)
-        if self.popen.stdout is not None:
-            self.popen.stdout.close()
+        self.popen.stdout.close()
         return code
 
     def kill(self) -> None:
@@ -179,26 +170,6 @@ class Server(Process):
         return document
 
 
-FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload(["oraculo.cli.main", "oraculo.client", "oraculo.wire.requests"])
-
-
-def _command(arguments: Sequence[str], cwd: str, env: dict[str, str], files: str) -> None:
-    """What the console script does, with these files for standard input, output and error."""
-    for number, (name, flags) in enumerate(
-        (("in", os.O_RDONLY), ("out", os.O_CREAT | os.O_WRONLY), ("err", os.O_CREAT | os.O_WRONLY))
-    ):
-        os.dup2(os.open(f"{files}/{name}", flags, 0o600), number)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115
-    os.environ.clear()
-    os.environ.update(env)
-    os.chdir(cwd)
-    sys.argv = ["oraculo", *arguments]
-    from oraculo.cli.main import run
-
-    run()
-
-
 class Cli:
     """Runs commands to their end, against one server."""
 
@@ -209,8 +180,9 @@ class Cli:
         """A process of its own, forked from one that has everything imported already: ten times as fast as `fresh`."""
         folder = Path(mkdtemp(dir=self.folder.parent))
         (folder / "in").write_text(input)
+        files = [f"{folder}/{name}" for name in ("in", "out", "err")]
         known = environment(self.folder, **{"ORACULO_URL": self.url, **env})
-        process = FORKS.Process(target=_command, args=(arguments, str(self.folder), known, str(folder)))
+        process = FORKS.Process(target=run, args=(arguments, self.folder, known, files))
         process.start()
         process.join(60)
         assert process.exitcode is not None, "it did not end"

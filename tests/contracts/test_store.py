@@ -12,7 +12,7 @@ import pytest
 
 from contracts.conftest import StoreCase
 from contracts.writing import batch, begin, finished, write
-from core.given import Story, at, coleta, execucao, plan, seconds
+from core.given import Story, at, coleta, execucao, flow, plan, seconds
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import FanIn, Status
 from oraculo.errors import StoreError
@@ -223,6 +223,15 @@ class TestCatalogue:
             1,
         )
         assert shown.version == later.state.version
+
+    async def test_a_plan_that_grows_is_counted_whole(self, store: Store) -> None:
+        story = begin("cresce", flow({"a": [], "b": ["a"]}))
+        await write(store, story.started, story.ok(0), story.fail(1, definitivo=True))
+        shown = await store.summary("cresce")
+        assert shown is not None and (shown.total, shown.open) == (4, 2)  # two more, which undo those
+        await write(store, story.ok(2), story.ok(3))
+        shown = await store.summary("cresce")
+        assert shown is not None and (shown.status, shown.total, shown.open) == (Status.PARCIAL, 4, 0)
 
     async def test_live_is_what_is_not_finished_with_the_world(self, store: Store) -> None:
         done = await finished(store)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
 from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.events import Event
@@ -18,7 +19,7 @@ from oraculo.core.plan import Notify as Notices
 from oraculo.core.state import Orchestration, Ticket, fold
 from oraculo.core.step import Step, step
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import FanIn, Kind, Status, Verdict
+from oraculo.core.vocabulary import FanIn, Kind, RiskBand, Status, Verdict
 
 T0 = datetime(2025, 10, 14, 12, tzinfo=UTC)
 RUN = (1_760_443_200_000 << 20) | 5
@@ -73,6 +74,16 @@ def dag(depends: Mapping[str, Sequence[str]], *, attempts: int = 1, timeout: flo
     """One execution per key; each starts when those it names concluded."""
     tasks = {name: execucao(name, attempts=attempts) for name in depends}
     return graph(tasks, depends, timeout=seconds(timeout), backoff=Backoff(), notify=Notices())
+
+
+def flow(depends: Mapping[str, Sequence[str]], *, attempts: int = 1, approval: bool = False) -> Plan:
+    """A plan of Fluxo C: one task per key; each starts when those it names concluded."""
+    nodes = tuple(
+        TaskNode(name, "EXECUTE", dependencies=tuple(needs), max_retries=attempts - 1)
+        for name, needs in depends.items()
+    )
+    asked = CognitivePlan("plan-1", "intent-1", nodes, tuple(depends), RiskBand.LOW, requires_approval=approval)
+    return plan_of(asked, FlowRules(), T0, lambda worker: f"executador_{worker}", name="abc123")
 
 
 class Story:

@@ -7,9 +7,9 @@ import random
 from collections import Counter
 from typing import Any
 
-from core.given import Story, dag, plan
+from core.given import Story, dag, flow, plan
 from dashboard.conftest import Site
-from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Wake
+from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Wake
 from oraculo.core.state import Orchestration, begin, evolve
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import FanIn
@@ -25,8 +25,10 @@ FOLD = """async ([module, text]) => {
     const store = new RunStore({ start: 0, deadline: 1, tasks, events });
     return seeks.map((seq) => {
       const state = store.seek(seq);
-      return { run: STATUS[state.run], status: [...state.status].map((code) => STATUS[code]), phase: [...state.phase],
-               attempt: [...state.attempt], open: state.open, gates: [...state.gates].sort() };
+      const some = (values) => [...values].slice(0, state.total);
+      return { run: STATUS[state.run], status: some(state.status).map((code) => STATUS[code]), phase: some(state.phase),
+               attempt: some(state.attempt), open: state.open, gates: [...state.gates].sort(),
+               asks: state.approval === "asked", approver: state.approver || null };
     });
   }));
 }"""
@@ -40,6 +42,8 @@ def told(state: Orchestration) -> dict[str, Any]:
         "attempt": [ticket.attempt for ticket in state.tickets],
         "open": state.open,
         "gates": [[number, gate.passed] for number, gate in enumerate(state.gates) if gate.passed is not None],
+        "asks": state.awaits_approval,
+        "approver": state.approved_by or None,
     }
 
 
@@ -60,7 +64,7 @@ def history(story: Story, seeks: list[int]) -> tuple[dict[str, Any], list[dict[s
                 after.append(told(state))
     chosen = [1 + seek % len(after) for seek in seeks]
     rows = list(timeline.rows(recorded, recorded[0].at))
-    count = len(story.state.plan.tasks)
+    count = len(started.plan.tasks)  # type: ignore[union-attr]
     tasks = {"kinds": [["fila", "coleta", 1000]], "of": [0] * count}
     return {"tasks": tasks, "events": rows, "seeks": chosen}, [after[seek - 1] for seek in chosen]
 
@@ -83,6 +87,7 @@ def by_chance(chance: random.Random) -> Story:
                 webhook=hook,
             ),
             dag({"a": [], "b": [], "c": ["a"], "d": ["a", "b"], "e": ["c", "d"]}, attempts=2),
+            flow({"a": [], "b": ["a"], "c": ["a", "b"]}, approval=chance.random() < 0.5),
         ]
     )
     story = Story(wanted, check=False)
@@ -100,8 +105,9 @@ def by_chance(chance: random.Random) -> Story:
             ),
             RecordDelivery(0, chance.randint(1, 2), chance.random() < 0.5, False),
             Cancel("chega"),
+            Approve(chance.random() < 0.8, "ana", "porque sim"),
         ]
-        story.do(chance.choices(commands, [3, 4, 2, 5, 4, 1, 0.2])[0], story.now + chance.uniform(0, 12))
+        story.do(chance.choices(commands, [3, 4, 2, 5, 4, 1, 0.2, 2])[0], story.now + chance.uniform(0, 12))
     return story
 
 
@@ -113,5 +119,6 @@ async def test_fold_parity(site: Site) -> None:
     answers = json.loads(await page.evaluate(FOLD, [assets.address("js/run-state.js"), text]))
     endings = Counter(expected[-1]["run"] for _, expected in pairs)
     assert len(endings) >= 6, endings
+    assert sum(len(row) > 3 and row[2] == "u" for asked, _ in pairs for row in asked["events"]) > 20, "plans grew"
     for given_back, (asked, expected) in zip(answers, pairs, strict=True):
         assert given_back == expected, asked

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.given import coleta, dag, execucao, plan
+from core.given import coleta, dag, execucao, flow, plan
+from oraculo.core.compensation import extended
 from oraculo.core.plan import Plan
 from oraculo.core.vocabulary import FanIn
 from oraculo.dashboard.layout import MOST, drawing
@@ -64,6 +65,25 @@ def test_a_choice_is_shown_also_at_the_end() -> None:
 def test_any_graph() -> None:
     picture = drawn(dag({"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": ["d", "a"]}))
     assert len([node for node in picture["nodes"] if node["gate"] is None]) == 5
+
+
+def test_what_undoes_stands_behind_what_is_undone() -> None:
+    asked = flow({"a": [], "b": ["a"], "c": ["b"]})
+    before, after = drawn(asked), drawn(extended(asked, [2, 1, 0]))
+    assert [(node["kind"], node["label"]) for node in before["nodes"]] == [("execucao", name) for name in "abc"]
+    assert [(node["kind"], node["label"], node["members"]) for node in after["nodes"][3:]] == [
+        ("desfaz", "c", [3, 1]), ("desfaz", "b", [4, 1]), ("desfaz", "a", [5, 1]),
+    ]  # fmt: skip
+    assert {(2, 3), (1, 4), (0, 5), (3, 4), (4, 5)} <= {tuple(edge) for edge in after["edges"]}
+
+
+def test_what_undoes_is_no_part_of_what_it_undoes() -> None:
+    """They share queue, kind and neighbours, and are many."""
+    asked = flow({f"t{n}": [] for n in range(8)})
+    picture = drawn(extended(asked, list(range(7, -1, -1))))
+    assert [(node["kind"], node["members"]) for node in picture["nodes"]] == [
+        ("execucao", [0, 8]), ("desfaz", [8, 8]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [40, 400])

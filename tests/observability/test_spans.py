@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from core.given import RUN, Story, at, plan
+from core.given import RUN, Story, at, flow, plan
 from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.otel.spans import Span, spans_of
+from oraculo.core.commands import Approve
 from oraculo.core.step import Step
 from oraculo.ports.store import Batch, Recorded
 from oraculo.wire import trace_context as context
@@ -72,6 +73,26 @@ def test_every_one_of_several_attempts_has_a_span_and_failures_say_why() -> None
     assert first.parent == second.parent == ticket.id
     assert (ticket.start, ticket.end, ticket.attributes["ticket.status"]) == (at(0), at(60), "timeout")
     assert workflow.error == "erro"
+
+
+def test_a_plan_that_waits_for_approval_and_grows_to_undo_what_was_done() -> None:
+    story = Story(flow({"a": [], "b": ["a"]}, approval=True))
+    story.do(Approve(True, "ana", "sim"), when=1)
+    story.ok(0, when=2)
+    story.fail(1, definitivo=True, when=3)
+    story.ok(2, when=4)  # undoes b, then a
+    story.ok(3, when=5)
+    found = spans(story)
+    workflow = found[-1]
+    assert workflow.attributes["neural.hive.plan.id"] == "plan-1"
+    assert workflow.attributes["neural.hive.intent.id"] == "intent-1"
+    events = {name: about for name, _, about in workflow.events}
+    assert events["approval_decided"] == {"aprovado": True, "por": "ana", "motivo": "sim"}
+    assert events["compensation_started"] == {"tickets": 2, "motivo": "task_failed"}
+    first, second, undoes_second, undoes_first = [span for span in found if span.name == "ticket_execution"]
+    assert undoes_second.links == [second.id]
+    assert undoes_first.links == [undoes_second.id, first.id]
+    assert (undoes_first.start, undoes_first.end) == (at(4), at(5))
 
 
 def test_a_ticket_that_waits_for_its_next_attempt_when_all_ends() -> None:

@@ -1,7 +1,7 @@
 """Where everything goes in the picture of a plan: nodes in layers from left to right, edges between them.
 
 Computed here, once a plan, in time that grows with the size of the plan: browsers only draw. Many tickets of one queue
-that wait for the same and feed the same are one node with a count.
+that wait for the same and feed the same are one node with a count. A ticket that undoes another stands behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from oraculo.core.plan import Plan
 from oraculo.core.vocabulary import FanIn
 from oraculo.dashboard.timeline import ranges
 
+UNDO = "desfaz"
 FOLD = 6  # more tickets than this of one queue become one node
 STAGE = 12  # more nodes than this that wait for the same and feed the same become one
 MOST = 1200  # more nodes than this: one a layer
@@ -22,12 +23,12 @@ GATE = 92, 46
 GAP_X, GAP_Y, MARGIN = 64, 16, 12
 KEPT = 64  # drawings in memory
 
-_drawn: dict[int, dict[str, Any]] = {}  # run → drawing, the latest used last
+_drawn: dict[tuple[int, int], dict[str, Any]] = {}  # run and its tickets → drawing, the latest used last
 
 
 @dataclass(slots=True)
 class Node:
-    kind: str  # coleta, execucao, gate
+    kind: str  # coleta, execucao, desfaz, gate
     label: str
     members: list[int] = field(default_factory=list)
     gate: int | None = None
@@ -46,6 +47,7 @@ class Drawing:
         self.nodes: list[Node] = []
         self.edges: list[tuple[int, int]] = []
         self._plan = plan
+        self._specs = plan.flow.specs if plan.flow is not None else ()
         self._of = self._group()
         self._connect()
         self._layer()
@@ -60,7 +62,8 @@ class Drawing:
         """Position → node."""
         stages: dict[tuple[Any, ...], dict[str, list[int]]] = {}
         for position, task in enumerate(self._plan.tasks):
-            stage = stages.setdefault((task.kind, task.after, task.feeds), {})
+            kind = UNDO if self._undone(position) is not None else task.kind.value
+            stage = stages.setdefault((kind, task.after, task.feeds), {})
             stage.setdefault(task.queue, []).append(position)
         of = [0] * len(self._plan.tasks)
         for (kind, _, _), queues in stages.items():
@@ -73,9 +76,23 @@ class Drawing:
                         self._add(of, Node(kind, queue, found))
                 continue
             for queue, found in queues.items():
-                for part in [found] if len(found) > FOLD else [[position] for position in found]:
-                    self._add(of, Node(kind, queue, part))
+                if len(found) > FOLD:
+                    self._add(of, Node(kind, queue, found))
+                else:
+                    for position in found:
+                        self._add(of, Node(kind, self._name(position), [position]))
         return of
+
+    def _undone(self, position: int) -> int | None:
+        """The ticket that this one undoes."""
+        return self._specs[position].compensates if self._specs else None
+
+    def _name(self, position: int) -> str:
+        """What tells it from the others: its task where the plan names tasks, else its queue."""
+        undone = self._undone(position)
+        if undone is not None:
+            return self._name(undone)
+        return self._specs[position].task_id if self._specs else self._plan.tasks[position].queue
 
     def _add(self, of: list[int], node: Node) -> None:
         for position in node.members:
@@ -98,6 +115,10 @@ class Drawing:
             here = len(self.nodes) - 1
             edges.update(dict.fromkeys((source, here) for source in sources))
             edges.update(dict.fromkeys((here, target) for target in targets))
+        for position in range(len(self._specs)):
+            undone = self._undone(position)
+            if undone is not None:
+                edges[self._of[undone], self._of[position]] = None
         self.edges = list(edges)
 
     # -- places ------------------------------------------------------------------------------------------------------
@@ -183,6 +204,7 @@ class Drawing:
                     "gate": node.gate,
                     "needed": None if node.gate is None else gates[node.gate].needed,
                     "inputs": None if node.gate is None else len(gates[node.gate].inputs),
+                    "from": None if node.gate is None else min(gates[node.gate].inputs),
                     "x": round(node.x),
                     "y": round(node.y),
                     "w": node.box[0],
@@ -199,9 +221,10 @@ def drawing(plan: Plan) -> dict[str, Any]:
 
 
 def drawing_of(run: int, plan: Plan) -> dict[str, Any]:
-    """Of an orchestration's plan, which never changes."""
-    found = _drawn.pop(run, None) or drawing(plan)
-    _drawn[run] = found
+    """Of an orchestration's plan, which changes only by growing."""
+    key = run, len(plan.tasks)
+    found = _drawn.pop(key, None) or drawing(plan)
+    _drawn[key] = found
     if len(_drawn) > KEPT:
         del _drawn[next(iter(_drawn))]
     return found

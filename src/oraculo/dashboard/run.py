@@ -69,17 +69,23 @@ async def journal(request: Request, oraculo: Running, correlation_id: paths.Corr
     started, at = await _beginning(oraculo, run, steps)
     rows = list(timeline.rows(steps, at, number))
     document: dict[str, Any] = {"events": rows, "more": len(steps) == STEPS, "now": milliseconds(oraculo.now())}
+    if not number or "drawing" in request.query_params:
+        document["drawing"] = drawing_of(run, await _grown(oraculo, correlation_id, started.plan))
     if not number:
         document |= {
             "id": correlation_id,
             "start": milliseconds(at),
             "deadline": milliseconds(started.deadline),
             "tasks": _tasks(started.plan),
-            "drawing": drawing_of(run, started.plan),
             "notices": [name for name in ("webhook", "queue") if getattr(started.plan.notify, name)],
             "consumers": _consumers(oraculo, {task.queue for task in started.plan.tasks}),
         }
     return data(request, document)
+
+
+async def _grown(oraculo: Oraculo, correlation_id: str, plan: Plan) -> Plan:
+    """With the tickets that undo others, if there are any by now. Only Fluxo C has such."""
+    return plan if plan.flow is None else (await oraculo.state(correlation_id)).plan
 
 
 async def _beginning(oraculo: Oraculo, run: int, steps: list[Recorded]) -> tuple[OrchestrationStarted, Any]:
@@ -90,11 +96,13 @@ async def _beginning(oraculo: Oraculo, run: int, steps: list[Recorded]) -> tuple
 
 
 def _tasks(plan: Plan) -> dict[str, Any]:
-    """Each combination of queue, kind, timeout (ms) once, and which of them each ticket is."""
+    """Each combination of queue, kind, timeout (ms) once, and which of them each ticket is; and their names, where the
+    plan gives them any."""
     combinations: dict[tuple[Any, ...], int] = {}
     of = [combinations.setdefault((t.queue, t.kind, t.timeout), len(combinations)) for t in plan.tasks]
     kinds = [[queue, kind, round(timeout.total_seconds() * 1000)] for queue, kind, timeout in combinations]
-    return {"kinds": kinds, "of": of}
+    names = None if plan.flow is None else [spec.task_id for spec in plan.flow.specs]
+    return {"kinds": kinds, "of": of, "names": names}
 
 
 def _consumers(oraculo: Oraculo, queues: set[str]) -> dict[str, int] | None:
@@ -140,7 +148,7 @@ async def documents(request: Request, oraculo: Running, correlation_id: paths.Co
     """What was asked for, what came of it, and the files that it names."""
     state = await oraculo.state(correlation_id)
     try:
-        asked: Any = requests.request_of(state.plan)
+        asked: Any = _cognitive(state.plan) or requests.request_of(state.plan)
     except PlanError:
         asked = None
     body = await oraculo.result_bytes(correlation_id, 0)
@@ -158,6 +166,11 @@ async def documents(request: Request, oraculo: Running, correlation_id: paths.Co
         run_path=run_path(correlation_id),
         api_path=paths.orchestration(correlation_id),
     )
+
+
+def _cognitive(plan: Plan) -> Any:
+    """The plan of Fluxo C as it came, if it is one."""
+    return None if plan.flow is None else strict_json.loads_trusted(plan.flow.document)
 
 
 @router.get("/runs/{correlation_id:segment}/artifacts/{number}")

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, assert_never
 
 from oraculo.core import events as ev
+from oraculo.core.ticket import COMPENSATION_TIMEOUT_MS
 from oraculo.ports.store import Recorded
 
 MOST_TEXT = 300
@@ -70,7 +71,7 @@ def _row(event: ev.Event, start: datetime) -> list[Any]:
         case ev.ApprovalRefused(by, reason):
             return ["p", "refused", by[:MOST_TEXT], reason[:MOST_TEXT]]
         case ev.CompensationStarted(undone, reason):
-            return ["u", len(undone), reason[:MOST_TEXT]]
+            return ["u", undone, reason[:MOST_TEXT], COMPENSATION_TIMEOUT_MS]
         case ev.OrchestrationClosed(status):
             return ["e", status.value]
         case ev.NoticeSent(notice, attempt):

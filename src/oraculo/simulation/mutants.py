@@ -31,6 +31,7 @@ class Mutant:
     apply: Callable[[], AbstractContextManager[None]]
     kinds: tuple[str, ...]  # where it is hunted; the first that notices wins
     seeds: int  # within how many seeds of each kind it must be found
+    first: int = 0  # the first of them: some are noticed by few worlds, and some make a world endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,10 @@ class Kill:
     violation: Violation
 
 
-def hunt(mutant: Mutant, first: int = 0) -> Kill | None:
+def hunt(mutant: Mutant) -> Kill | None:
     """The first world that notices the mutant; None when it survives."""
     with mutant.apply():
-        for seed in range(first, first + mutant.seeds):
+        for seed in range(mutant.first, mutant.first + mutant.seeds):
             for kind in mutant.kinds:
                 report = run_world(kind, seed)
                 if report.violations:

@@ -173,7 +173,7 @@ def fingerprint(request: Requisicao) -> str:
 def request_of(plan: Plan) -> dict[str, Any]:
     """The request that makes this plan again. PlanError when no collect → execute request does."""
     rule = plan.gates[0]
-    if any(gate.mode is FanIn.TODAS_OK for gate in plan.gates):
+    if plan.flow is not None or any(gate.mode is FanIn.TODAS_OK for gate in plan.gates):
         raise PlanError("it was made from a graph of tasks; there is no request of coletas and execucoes for it")
     request: dict[str, Any] = {
         "coletas": [_item("fonte", task) for task in plan.tasks if task.kind is Kind.COLETA],

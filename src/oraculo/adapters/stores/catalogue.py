@@ -28,7 +28,7 @@ _FAILED = (Status.ERRO, Status.TIMEOUT)
 
 
 def row_of(state: Orchestration) -> list[Any]:
-    """run, status, version, closed_at, wake_at, owes, open, failed: what changes with every step."""
+    """run, status, version, closed_at, wake_at, owes, open, failed, total: what a step may change. A plan can grow."""
     wake_at = state.wake_at()
     failed = 0 if state.closed_at is None else sum(1 for ticket in state.tickets if ticket.status in _FAILED)
     return [
@@ -40,6 +40,7 @@ def row_of(state: Orchestration) -> list[Any]:
         state.owes,
         state.open,
         failed,
+        len(state.tickets),
     ]
 
 

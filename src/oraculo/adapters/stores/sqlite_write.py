@@ -24,10 +24,10 @@ _JOURNAL = """
 INSERT INTO journal (run, first, at, events)
 SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
 _NEW_RUNS = """
-INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed,
-                  correlation_id, fingerprint, tipo, created_at, total, deadline)
-SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7,
-       value->>9, value->>10, value->>11, value->>12, value->>13, value->>14 FROM json_each(?)"""
+INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed, total,
+                  correlation_id, fingerprint, tipo, created_at, deadline)
+SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8,
+       value->>10, value->>11, value->>12, value->>13, value->>14 FROM json_each(?)"""
 _DESTINOS = "INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?)"
 _FAILURES = """
 UPDATE run_destinos SET failed = j.value->>2
@@ -35,8 +35,8 @@ FROM json_each(?) AS j WHERE destino = j.value->>0 AND run_destinos.run = j.valu
 # The version that the step was decided on is part of the condition: whoever lost a race changes nothing.
 _RUNS = """
 UPDATE runs SET status = j.value->>1, version = j.value->>2, closed_at = j.value->>3, wake_at = j.value->>4,
-                owes = j.value->>5, open = j.value->>6, failed = j.value->>7
-FROM json_each(?) AS j WHERE runs.run = j.value->>0 AND runs.version = j.value->>8"""
+                owes = j.value->>5, open = j.value->>6, failed = j.value->>7, total = j.value->>8
+FROM json_each(?) AS j WHERE runs.run = j.value->>0 AND runs.version = j.value->>9"""
 _RESULTS = "INSERT INTO results (run, body) SELECT value->>0, value->>1 FROM json_each(?)"
 _KEYS = """
 INSERT INTO idempotency_keys (key, fingerprint, run, at)
@@ -77,7 +77,7 @@ def statements(batch: Batch) -> Statements:
         row = [*catalogue.row_of(state), expected]
         if run in born:
             plan = state.plan
-            row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at), len(plan.tasks)]
+            row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at)]
             row.append(to_micros(state.deadline))
             new.append(row)
             destinos.extend([queue, run] for queue in {task.queue for task in plan.tasks})

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from oraculo.core import events as ev
+from oraculo.core.compensation import extended
 from oraculo.core.plan import Plan
 from oraculo.core.ticket_id import plan_id, ticket_id
 from oraculo.core.vocabulary import Status
@@ -115,6 +116,14 @@ class _Reader:
                 if status in (Status.ERRO, Status.TIMEOUT):
                     workflow.error = status.value
                 yield workflow
+            case ev.ApprovalAsked():
+                self._note("approval_asked", at, {})
+            case ev.ApprovalGiven(by, reason) | ev.ApprovalRefused(by, reason):
+                about = {"aprovado": isinstance(event, ev.ApprovalGiven), "por": redact(by), "motivo": redact(reason)}
+                self._note("approval_decided", at, about)
+            case ev.CompensationStarted(undone, reason):
+                self._plan = extended(self._plan, undone)
+                self._note("compensation_started", at, {"tickets": len(undone), "motivo": redact(reason)})
             case ev.NoticeSent(notice, _attempt):
                 self._notices[notice] = at
             case ev.NoticeDelivered(notice, attempt, detail):
@@ -127,11 +136,12 @@ class _Reader:
     def _start(self, event: ev.OrchestrationStarted, at: datetime) -> None:
         self._run, self._plan = event.run, event.plan
         name = redact(event.correlation_id)
+        flow = event.plan.flow
         self._common = {
             "neural.hive.correlation.id": name,
-            "neural.hive.intent.id": name,  # a request is its own intent
-            "neural.hive.plan.id": plan_id(event.run),
-            "neural.hive.workflow.id": f"orch-flow-c-{name}",
+            "neural.hive.intent.id": redact(flow.intent_id) if flow else name,  # a request is its own intent
+            "neural.hive.plan.id": redact(flow.plan_id) if flow else plan_id(event.run),
+            "neural.hive.workflow.id": redact(flow.workflow_id) if flow else f"orch-flow-c-{name}",
         }
         flow = event.plan.flow
         if flow is not None:
@@ -188,6 +198,9 @@ class _Reader:
         if task.after is not None:
             inputs = [p for p in self._plan.gates[task.after].inputs if p in self._concluded][:MOST_LINKS]
             span.links = [self._id(p) for p in inputs]
+        undone = self._plan.flow.specs[position].compensates if self._plan.flow else None
+        if undone is not None:
+            span.links.append(self._id(undone))
         yield span
         if self._attempts[position] == 1:
             yield from self._answer(position, 1, at, number)

@@ -24,13 +24,13 @@ from oraculo.core.state import Orchestration
 from oraculo.ports.store import Asked, Batch, DeadLetter, SystemEvent
 from oraculo.wire import records
 
-_RUN = "run, status, version, closed_at, wake_at, owes, open, failed"
+_RUN = "run, status, version, closed_at, wake_at, owes, open, failed, total"
 _NEW_RUNS = f"""
-INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, deadline, hands, owed_at)
+INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, deadline, hands, owed_at)
 SELECT k.*, CASE WHEN k.owes > 0 THEN ARRAY[m.slot] ELSE '{{}}' END, CASE WHEN k.owes > 0 THEN m.now END
 FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now),
   unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-  AS k ({_RUN}, correlation_id, fingerprint, tipo, created_at, total, deadline)"""
+  AS k ({_RUN}, correlation_id, fingerprint, tipo, created_at, deadline)"""
 _FAILURES = """
 UPDATE run_destinos SET failed = k.failed FROM unnest(%s, %s, %s) AS k (destino, run, failed)
 WHERE run_destinos.destino = k.destino AND run_destinos.run = k.run"""
@@ -39,12 +39,12 @@ _DESTINOS = "INSERT INTO run_destinos (destino, run) SELECT * FROM unnest(%s, %s
 _RUNS = f"""
 WITH written AS (
   UPDATE runs SET status = k.status, version = k.version, closed_at = k.closed_at, wake_at = k.wake_at,
-    owes = k.owes, open = k.open, failed = k.failed,
+    owes = k.owes, open = k.open, failed = k.failed, total = k.total,
     hands = CASE WHEN k.owes = 0 THEN '{{}}' WHEN runs.owes = 0 THEN ARRAY[m.slot]
                  WHEN m.slot = ANY (runs.hands) THEN runs.hands ELSE runs.hands || m.slot END,
     owed_at = CASE WHEN k.owes = 0 THEN NULL WHEN runs.owes = 0 THEN m.now ELSE runs.owed_at END
   FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now),
-    unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, expected)
+    unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, expected)
   WHERE runs.run = k.run AND runs.version = k.expected
   RETURNING 1)
 SELECT oraculo_exactly((SELECT count(*) FROM written), %s)"""
@@ -91,9 +91,7 @@ class Written:
             if run in born:
                 plan = state.plan
                 name, at = state.correlation_id, to_micros(state.started_at)
-                self.new.append(
-                    [*row, name, state.fingerprint, plan.tipo, at, len(plan.tasks), to_micros(state.deadline)]
-                )
+                self.new.append([*row, name, state.fingerprint, plan.tipo, at, to_micros(state.deadline)])
                 self.destinos.extend((queue, run) for queue in sorted({task.queue for task in plan.tasks}))
             else:
                 self.changed.append([*row, expected])
@@ -103,17 +101,17 @@ class Written:
     def asked(self) -> Asked:
         """What has to be locked for it."""
         known = {row[0]: row[-1] for row in self.changed}
-        return Asked(known, [row[8] for row in self.new], [key.key for key in self.batch.keys])
+        return Asked(known, [row[9] for row in self.new], [key.key for key in self.batch.keys])
 
     def statements(self, slot: int) -> list[Statement]:
         batch = self.batch
         at = to_micros(batch.at)
         found: list[Statement] = []
         if self.new:
-            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnntttnnn"))))
+            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnnntttnn"))))
             found.append((_DESTINOS, _columns(self.destinos, "tn")))
         if self.changed:
-            found.append((_RUNS, (slot, *_columns(self.changed, "ntnnnnnnn"), len(self.changed))))
+            found.append((_RUNS, (slot, *_columns(self.changed, "ntnnnnnnnn"), len(self.changed))))
         if self.failures:
             found.append((_FAILURES, _columns(self.failures, "tnn")))
         if batch.results:

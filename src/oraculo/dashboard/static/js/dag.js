@@ -11,12 +11,13 @@ const cut = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…
 function edge(from, to) {
   const [x1, y1, x2, y2] = [from.x + from.w, from.y + from.h / 2, to.x, to.y + to.h / 2];
   const bend = Math.max(24, (x2 - x1) / 2);
-  return svg("path", { class: "edge", d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
+  return svg("path", { class: to.kind === "desfaz" ? "edge undo" : "edge", d: `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}` });
 }
 
 function name(node) {
   if (node.gate !== null) return t(`gate.${node.label}`, { needed: number(node.needed), inputs: number(node.inputs) });
-  return node.queues > 1 ? t("queues", { n: number(node.queues) }) : node.label;
+  if (node.queues > 1) return t("queues", { n: number(node.queues) });
+  return node.kind === "desfaz" ? t("undoes", { what: node.label }) : node.label;
 }
 
 export class Dag {
@@ -24,7 +25,8 @@ export class Dag {
     const { width, height, nodes, edges } = drawing;
     const picture = svg("svg", { class: "dag", width, height, viewBox: `0 0 ${width} ${height}`, role: "group" });
     this.parts = nodes.map((node) => ({ node, ...this.#draw(node, choose) }));
-    picture.append(...edges.map(([from, to]) => edge(nodes[from], nodes[to])), ...this.parts.map((part) => part.group));
+    this.edges = edges.map(([from, to]) => ({ to: nodes[to], path: edge(nodes[from], nodes[to]) }));
+    picture.append(...this.edges.map((one) => one.path), ...this.parts.map((part) => part.group));
     box.replaceChildren(picture);
   }
 
@@ -65,10 +67,25 @@ export class Dag {
 
   /** Without a state: the plan alone. */
   show(state) {
+    this.#grow(state);
     for (const part of this.parts) {
+      if (part.later) continue;
       if (part.node.gate !== null) this.#gate(part, state);
       else this.#node(part, state);
     }
+  }
+
+  /** What undoes others is there from the moment on at which it was decided. Gates among them go with what they hold. */
+  #grow(state) {
+    if (!state || this.total === state.total) return;
+    this.total = state.total;
+    const later = new Set();
+    for (const part of this.parts) {
+      part.later = part.node.gate === null ? part.node.members[0] >= state.total : part.node.from >= state.total;
+      part.group.classList.toggle("later", part.later);
+      if (part.later) later.add(part.node);
+    }
+    for (const one of this.edges) one.path.classList.toggle("later", later.has(one.to));
   }
 
   choose(node) {

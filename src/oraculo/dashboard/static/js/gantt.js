@@ -1,5 +1,6 @@
 // One line a ticket: when each attempt was published, how long it ran, how it ended, and what it waited for between.
 import { el, icon, svg } from "./dom.js";
+import { ticketName } from "./names.js";
 import { BACKOFF, CLOSED, STATUS, WAITING } from "./run-state.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
@@ -57,8 +58,8 @@ export class Gantt {
     if (this.node) {
       const ranges = this.node.members;
       for (let at = 0; at < ranges.length; at += 2)
-        for (let p = ranges[at]; p < ranges[at] + ranges[at + 1]; p++) consider(p);
-    } else for (let position = 0; position < this.store.total; position++) consider(position);
+        for (let p = ranges[at]; p < Math.min(ranges[at] + ranges[at + 1], state.total); p++) consider(p);
+    } else for (let position = 0; position < state.total; position++) consider(position);
     for (const chip of this.chips) {
       chip.setAttribute("aria-pressed", String(chip.dataset.filter === this.filter));
       chip.querySelector("[data-count]").textContent = number(counts[chip.dataset.filter]);
@@ -88,7 +89,7 @@ export class Gantt {
     const { store, state } = this;
     const attempts = store.attempts(position, state.version);
     const look = state.phase[position] === BACKOFF ? "nova_tentativa" : STATUS[state.status[position]];
-    const name = `${store.queues[position]} #${position + 1}`;
+    const name = ticketName(store, position);
     const lane = svg("svg", { class: "lane", viewBox: `0 0 ${WIDE} 28`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const x = (at) => (WIDE * at) / this.end;
     let error = "";

@@ -1,9 +1,10 @@
 // The journal as sentences, one a line.
 import { el, icon } from "./dom.js";
+import { ticketName } from "./names.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
-const LOOK = { s: "em_execucao", d: "pendente", c: "em_execucao", k: "concluida", a: "nova_tentativa", l: "cancelada", g: "parcial", w: "pendente", q: "cancelada", n: "em_execucao" };
+const LOOK = { s: "em_execucao", d: "pendente", c: "em_execucao", k: "concluida", a: "nova_tentativa", l: "cancelada", g: "parcial", w: "pendente", q: "cancelada", n: "em_execucao", p: "pendente", u: "nova_tentativa" };
 
 export class Journal {
   constructor(root, store, choose) {
@@ -42,10 +43,8 @@ export class Journal {
 function tickets(store, ranges) {
   let count = 0;
   for (let at = 1; at < ranges.length; at += 2) count += ranges[at];
-  return count === 1 ? ticket(store, ranges[0]) : t("tickets", { n: number(count) });
+  return count === 1 ? ticketName(store, ranges[0]) : t("tickets", { n: number(count) });
 }
-
-const ticket = (store, position) => `${store.queues[position]} #${position + 1}`;
 
 export function sentence(store, row) {
   const letter = row[2];
@@ -57,19 +56,23 @@ export function sentence(store, row) {
     case "c":
       return t("ev.c", { what: tickets(store, row[3]) });
     case "k":
-      return t("ev.k", { what: ticket(store, row[3]) });
+      return t("ev.k", { what: ticketName(store, row[3]) });
     case "a":
-      return t("ev.a", { what: ticket(store, row[3]), n: row[4], cause: t(`cause.${row[5]}`), error: row[7] });
+      return t("ev.a", { what: ticketName(store, row[3]), n: row[4], cause: t(`cause.${row[5]}`), error: row[7] });
     case "f":
-      return t("ev.f", { what: ticket(store, row[3]), n: row[4], error: row[6] });
+      return t("ev.f", { what: ticketName(store, row[3]), n: row[4], error: row[6] });
     case "l":
-      return t("ev.l", { what: ticket(store, row[3]), n: row[4] });
+      return t("ev.l", { what: ticketName(store, row[3]), n: row[4] });
     case "x":
       return t("ev.x", { what: tickets(store, row[3]), status: t(`status.${row[4]}`), reason: row[5] });
     case "g":
       return t(row[4] ? "ev.g.yes" : "ev.g.no");
     case "q":
       return t("ev.q", { reason: row[3] });
+    case "p":
+      return t(`ev.p.${row[3]}`, { by: row[4], reason: row[5] });
+    case "u":
+      return t("ev.u", { n: number(row[3].length), reason: row[4] });
     case "e":
       return t("ev.e", { status: t(`status.${row[3]}`) });
     case "n":

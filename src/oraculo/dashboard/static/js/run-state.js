@@ -12,7 +12,7 @@ export function* each(ranges) {
 
 /** The run as it stands after some number of events. */
 export class RunState {
-  constructor(total, timeouts) {
+  constructor(total, planned, timeouts) {
     this.status = new Uint8Array(total);
     this.phase = new Uint8Array(total);
     this.attempt = new Uint16Array(total);
@@ -23,8 +23,11 @@ export class RunState {
     this.version = 0;
     this.at = 0;
     this.run = PENDENTE;
-    this.open = total;
+    this.total = planned; // tickets so far: those that undo others come later, behind them
+    this.open = planned;
     this.endedAt = null;
+    this.approval = null; // asked, given or refused
+    this.approver = this.approvalReason = "";
   }
 
   apply(row, index) {
@@ -69,6 +72,13 @@ export class RunState {
       case "g":
         this.gates.set(row[3], Boolean(row[4]));
         break;
+      case "p":
+        [this.approval, this.approver, this.approvalReason] = row.slice(3);
+        break;
+      case "u":
+        this.total += row[3].length;
+        this.open += row[3].length;
+        break;
       case "e":
         this.run = CODE[row[3]];
         this.endedAt = at;
@@ -97,14 +107,35 @@ export class RunStore {
       this.queues.push(queue);
       this.timeouts.push(timeout);
     }
-    this.total = this.queues.length;
-    this.ofTicket = Array.from({ length: this.total }, () => []);
-    this.add(document.events);
+    this.names = document.tasks.names;
+    this.planned = this.queues.length;
+    this.undoes = []; // which ticket each of those behind the plan's own undoes
+    this.ofTicket = this.queues.map(() => []);
     this.state = this.#fresh();
+    this.add(document.events);
+  }
+
+  get total() {
+    return this.queues.length;
   }
 
   #fresh() {
-    return new RunState(this.total, this.timeouts);
+    return new RunState(this.total, this.planned, this.timeouts);
+  }
+
+  /** The ticket that this one undoes, or null. */
+  undone(position) {
+    return position < this.planned ? null : this.undoes[position - this.planned];
+  }
+
+  #grow(positions, timeout) {
+    for (const position of positions) {
+      this.undoes.push(position);
+      this.queues.push(this.queues[position]);
+      this.timeouts.push(timeout);
+      this.ofTicket.push([]);
+    }
+    this.state = this.#fresh(); // with room for them
   }
 
   get version() {
@@ -121,6 +152,7 @@ export class RunStore {
       if (letter === "d" || letter === "c" || letter === "x")
         for (const position of each(row[3])) this.ofTicket[position].push(index);
       else if (letter === "k" || letter === "a" || letter === "f" || letter === "l") this.ofTicket[row[3]].push(index);
+      else if (letter === "u") this.#grow(row[3], row[5]);
     }
     return true;
   }

@@ -1,4 +1,5 @@
 // The page of one run: reads its journal, follows it, and shows it as it is or as it was.
+import { Approval } from "./approval.js";
 import { Dag } from "./dag.js";
 import { el, icon } from "./dom.js";
 import { Gantt } from "./gantt.js";
@@ -14,6 +15,7 @@ const panel = document.getElementById("ticket");
 const REPLAY_MS = 4000; // a whole replay takes about this long
 
 let store, dag, gantt, journal, consumers;
+const approval = new Approval(find("approval"));
 let skew = 0; // the server's clock minus ours
 let past = null; // the event that is shown; null: the newest
 let playing = 0, drawn = 0, ended = false;
@@ -29,7 +31,7 @@ function draw(follow = false) {
   journal.show(seen(), follow);
   const status = STATUS[state.run];
   find("status").replaceChildren(el("span", { class: `status s-${status}` }, icon(status), el("span", {}, t(`status.${status}`))));
-  find("progress").textContent = `${number(store.total - state.open)}/${number(store.total)}`;
+  find("progress").textContent = `${number(state.total - state.open)}/${number(state.total)}`;
   slider.max = store.version;
   slider.value = seen();
   const text = t("at", { n: number(seen()), total: number(store.version), time: time(store.start + state.at) });
@@ -38,6 +40,7 @@ function draw(follow = false) {
   root.querySelector(".replay").classList.toggle("past", past !== null);
   find("live").hidden = past === null;
   root.dataset.version = seen();
+  approval.show(state, past === null);
   tick();
   drawn = performance.now();
 }
@@ -77,9 +80,18 @@ function link(state = link.state) {
 // -- live ---------------------------------------------------------------------------------------------------------------
 function take(rows) {
   const before = store.version;
+  const total = store.total;
   if (!store.add(rows)) return false;
   if (store.version > before) soon();
+  if (store.total > total) redraw();
   return true;
+}
+
+/** The plan has grown. */
+async function redraw() {
+  const { drawing } = await read(store.version, "&drawing");
+  dag = new Dag(find("dag"), drawing, choose);
+  soon();
 }
 
 function follow() {
@@ -181,9 +193,9 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("keydown", (event) => event.key === "Escape" && closePanel());
 
 // -- begin -------------------------------------------------------------------------------------------------------------------
-async function read(after) {
+async function read(after, more = "") {
   for (;;) {
-    const answer = await fetch(`${root.dataset.data}?after=${after}`).catch(() => null);
+    const answer = await fetch(`${root.dataset.data}?after=${after}${more}`).catch(() => null);
     if (answer?.ok) return answer.json();
     link("lost");
     await new Promise((resolve) => setTimeout(resolve, 1000));

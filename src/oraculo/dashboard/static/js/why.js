@@ -16,7 +16,7 @@ export function why(store, state, now, consumers) {
   const found = [OWED, RUNNING, BACKOFF, WAITING].map(() => ({ count: 0, queues: new Set(), due: Infinity, first: -1 }));
   const [owed, running, backoff, waiting] = found;
   const of = { [OWED]: owed, [RUNNING]: running, [BACKOFF]: backoff, [WAITING]: waiting };
-  for (let p = 0; p < store.total; p++) {
+  for (let p = 0; p < state.total; p++) {
     const one = of[state.phase[p]];
     if (!one) continue;
     one.count += 1;
@@ -38,6 +38,7 @@ export function why(store, state, now, consumers) {
   }
   if (owed.count) parts.push(t("why.owed", { names: named(owed.queues), n: number(owed.count) }));
   if (waiting.count && parts.length) parts.push(t("why.gate", { n: number(waiting.count) }));
+  if (state.approval === "asked") parts.push(t("why.approval"));
   const said = parts.length ? [t("why", { parts: parts.join("; ") })] : [];
   const alone = consumers ? [...running.queues, ...owed.queues].filter((queue) => consumers[queue] === 0) : [];
   if (alone.length) said.push(t("why.nobody", { names: named(new Set(alone)) }));
