@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from oraculo import __version__
@@ -147,14 +147,14 @@ async def schema() -> Response:
 @router.get(
     "/schemas/avro/{file}",
     summary="Avro schema of a record of Fluxo C",
-    description="One of " + ", ".join(f"`{name}`" for name in schemas.FILES.values()) + ".",
+    description="As `oraculo schema export avro` writes it.",
     response_class=Response,
     responses={
         200: {"description": "The schema", "content": {"application/json": {"schema": {"type": "object"}}}},
         **problems.documented(404),
     },
 )
-async def avro(file: str) -> Response:
+async def avro(file: Annotated[str, Path(json_schema_extra={"enum": list(schemas.FILES.values())})]) -> Response:
     record = next((record for record, name in schemas.FILES.items() if name == file), None)
     if record is None:
         raise UnknownIdError("schema", file)
