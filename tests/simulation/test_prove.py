@@ -20,7 +20,7 @@ app.command()(prove.command)
 def test_the_report() -> None:
     done = CliRunner().invoke(app, ["--seeds", "5", "--jobs", "1"])
     assert done.exit_code == 0, done.output
-    for words in ("20", "worlds", "virtual hours", "crashes", "worlds with a violation", "oraculo", "sqlite", "trace"):
+    for words in ("30", "worlds", "virtual hours", "crashes", "worlds with a violation", "oraculo", "sqlite", "trace"):
         assert words in done.output
 
 
@@ -28,7 +28,7 @@ def test_json_is_the_same_on_every_run() -> None:
     reports = [json.loads(CliRunner().invoke(app, ["--seeds", "4", "--json", "--jobs", "1"]).stdout) for _ in range(2)]
     assert reports[0]["trace"] == reports[1]["trace"]
     assert reports[0]["tally"] == reports[1]["tally"]
-    assert reports[0]["worlds"] == 16
+    assert reports[0]["worlds"] == 24
     assert reports[0]["violations"] == []
     assert set(reports[0]["versions"]) == {"oraculo", "python", "sqlite", "platform"}
 

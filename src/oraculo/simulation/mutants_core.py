@@ -282,7 +282,7 @@ def any_answer_counts_for_what_undoes() -> AbstractContextManager[None]:
 
 
 MUTANTS = [
-    Mutant("an answer without a ticket counts for what undoes", any_answer_counts_for_what_undoes, _FLOW, 400),
+    Mutant("an unnamed answer undoes", any_answer_counts_for_what_undoes, _FLOW, 400),
     Mutant("undone in the order of doing", undone_in_order, _FLOW, 100),
     Mutant("only the failure is undone", only_the_failure_is_undone, _FLOW, 100),
     Mutant("everything is undone at once", all_undone_at_once, _FLOW, 100),
