@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import structlog
 
@@ -79,7 +79,7 @@ class LocalEngine:
         self.clock = clock
         self.numbers = RunNumbers()
         self.feed = Feed()
-        self.handler = Handler(store, clock)
+        self.handler = self._make_handler()
         self.gateway = Gateway(broker, clock, self.handler.state)
         self.performer = self._make_performer(notifier)
         self.timers = Timers()
@@ -137,6 +137,10 @@ class LocalEngine:
     def _submit_of(self, _queue: str) -> Submit:
         """Who takes what comes from this queue."""
         return partial(self.submit, piecewise=True)
+
+    def _make_handler(self) -> Handler:
+        """Who turns work into steps."""
+        return Handler(self.store, self.clock)
 
     def _make_performer(self, notifier: Notifier | None) -> Performer:
         """Who does what is owed."""
@@ -201,6 +205,11 @@ class LocalEngine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    @property
+    def failing(self) -> dict[str, Any] | None:
+        """What this engine cannot work without and has not got, besides the store."""
+        return None
 
     # -- the way in --------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,8 @@ Lookup = Callable[[int], Awaitable[bytes | None]]
 
 class Performer:
     """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration;
-    `owed_of` the tickets whose messages are still owed, or None when that is not known at once."""
+    `owed_of` the tickets whose messages are still owed, or None when that is not known at once. Confirmations are
+    reported together, `confirm_after` seconds after the first."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class Performer:
         report: Report,
         result_of: Lookup,
         owed_of: Callable[[int], Collection[int] | None] = lambda _run: None,
+        confirm_after: float = CONFIRM_AFTER,
     ) -> None:
         self._broker = broker
         self._notifier = notifier
@@ -63,6 +65,7 @@ class Performer:
         self._report = report
         self._result_of = result_of
         self._owed_of = owed_of
+        self._confirm_after = confirm_after
         self._owed: deque[Owed] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._batches: list[list[Owed]] = []  # those that are being published
@@ -259,7 +262,7 @@ class Performer:
             if self._absent:
                 self._absent.discard(message.queue)
         if self._recording is None:
-            self._recording = asyncio.get_running_loop().call_later(CONFIRM_AFTER, self._record)
+            self._recording = asyncio.get_running_loop().call_later(self._confirm_after, self._record)
 
     def confirmed(self, run: int) -> list[tuple[int, int]]:
         """What a broker has confirmed of this orchestration and is not recorded yet."""
