@@ -1,10 +1,10 @@
 """The engine `temporal`: every orchestration is a Temporal workflow that drives the core; its history is the truth.
 
-    parcels.py     what travels between the two, as JSON
-    workflow.py    the workflow: commands in, `core.step`, what became true out
-    activities.py  what the workflow asks of the world
-    handler.py     steps that a workflow made → journal
-    perform.py     what is owed → brokers, each thing once
-    link.py        the connection to Temporal, and its worker
-    engine.py      the engine: requests → workflows, answers → signals
+parcels.py     what travels between the two, as JSON
+workflow.py    the workflow: commands in, `core.step`, what became true out
+activities.py  what the workflow asks of the world
+handler.py     steps that a workflow made → journal
+perform.py     what is owed → brokers, each thing once
+link.py        the connection to Temporal, and its worker
+engine.py      the engine: requests → workflows, answers → signals
 """

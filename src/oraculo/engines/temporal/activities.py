@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from temporalio import activity
@@ -14,7 +15,7 @@ from oraculo.engines.temporal.parcels import Confirmed, Made, unwrap, wrap
 class Deeds(Protocol):
     async def carry_out(self, made: Made) -> Confirmed | None: ...
 
-    async def recall(self, run: int, after: int, version: int) -> dict[str, Any] | None: ...
+    async def recall(self, run: int, after: int, version: int, asked_at: datetime) -> dict[str, Any] | None: ...
 
 
 def activities_of(deeds: Deeds) -> Sequence[Callable[..., Awaitable[Any]]]:
@@ -26,6 +27,7 @@ def activities_of(deeds: Deeds) -> Sequence[Callable[..., Awaitable[Any]]]:
     @activity.defn(name="recall")
     async def recall(asked: RawValue) -> RawValue:
         """A page of the journal."""
-        return wrap(await deeds.recall(*unwrap(asked)))
+        run, after, version = unwrap(asked)
+        return wrap(await deeds.recall(run, after, version, activity.info().scheduled_time))
 
     return [carry_out, recall]

@@ -11,11 +11,12 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import fields
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Self
 
 import structlog
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.common import (
     RawValue,
     SearchAttributeKey,
@@ -31,11 +32,12 @@ from oraculo.core.effects import Publish, owed_effects
 from oraculo.core.events import DispatchConfirmed
 from oraculo.core.plan import Plan
 from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Status
 from oraculo.engines.local import LocalEngine
 from oraculo.engines.temporal import recall
 from oraculo.engines.temporal.activities import activities_of
 from oraculo.engines.temporal.codec import LARGE, compressed
-from oraculo.engines.temporal.handler import Launch, Own, Projection, ProjectingHandler, confirmation, is_for_workflow
+from oraculo.engines.temporal.handler import Launch, Own, ProjectingHandler, Projection, confirmation, is_for_workflow
 from oraculo.engines.temporal.link import ATTRIBUTES, CALL, Address, Link
 from oraculo.engines.temporal.parcels import Begin, Confirmed, Made, pack_command, pack_message, pack_unit, wrap
 from oraculo.engines.temporal.perform import OncePerformer
@@ -50,13 +52,14 @@ from oraculo.runtime.work import Fate, Outcome, Work
 log = structlog.get_logger("oraculo.temporal")
 
 WORKFLOW = "OrchestrationWorkflow"
-SIGNAL = "tickets_completed"
+SIGNAL, UPDATE = "tickets_completed", "command"
 PATIENCE = 1.0  # seconds that a workflow waits for the broker; what is confirmed later comes as a signal
 AT_ONCE = 512 * 1024  # bytes of answers in one signal
 CALLS = 100  # at once
 MOST_PAYLOAD = 1_000_000  # bytes; a larger plan is read from the journal
 KNOWN = 50_000  # orchestrations whose workflow is remembered
 RETRY_FIRST, RETRY_MOST = 0.1, 2.0
+GIVEN_UP = timedelta(minutes=2)  # a workflow without a journal belongs to a request that was never accepted
 ASKED = (Cancel, Approve)  # whoever sends one wants to know what became of it
 
 
@@ -76,15 +79,13 @@ class TemporalEngine(LocalEngine):
         return ProjectingHandler(self.store, self.clock, self._launch)
 
     def _make_performer(self, notifier: Notifier | None) -> OncePerformer:
-        return OncePerformer(
-            self.broker, notifier, self.clock, self.enqueue, self.store.result, self.handler.owed_of
-        )
+        return OncePerformer(self.broker, notifier, self.clock, self.enqueue, self.store.result, self.handler.owed_of)
 
     async def start(self) -> Self:
         await super().start()
-        works = partial(self.link.run, works=not self._passive)
-        for name, loop in {"temporal": works, "forward": self._forward_loop}.items():
-            self._tasks.append(asyncio.create_task(for_ever(loop), name=name))
+        link = partial(self.link.run, works=not self._passive)
+        self._tasks.append(asyncio.create_task(for_ever(link), name="temporal"))
+        self._tasks.append(asyncio.create_task(for_ever(self._forward_loop), name="forward"))
         return self
 
     async def stop(self, patience: float = 20.0) -> None:
@@ -125,7 +126,7 @@ class TemporalEngine(LocalEngine):
         """One that has to read its plan from the journal, and does not find it, was never accepted: it gives way."""
         conflict = WorkflowIDConflictPolicy.FAIL if begin.started else WorkflowIDConflictPolicy.TERMINATE_EXISTING
         identity = self._remember(state)
-        attributes = _attributes(state.plan, state.correlation_id, state.status.value)
+        attributes = _attributes(state.plan, state.correlation_id)
         pairs = [SearchAttributePair(SearchAttributeKey.for_keyword(name), attributes[name]) for name in attributes]
 
         async def start(client: Client) -> None:
@@ -156,8 +157,8 @@ class TemporalEngine(LocalEngine):
     # -- an answer becomes a signal ----------------------------------------------------------------------------------
 
     async def submit(self, works: list[Work], *, piecewise: bool = False) -> list[Outcome]:
-        """Durable when it returns: in the history of its workflow, or in the journal. What becomes of an answer is known
-        when the workflow has read it, so here it counts as applied."""
+        """Durable when it returns: in the history of its workflow, or in the journal. What becomes of an answer is
+        known when the workflow has read it, so here it counts as applied."""
         theirs = [work for work in works if is_for_workflow(work)]
         if not theirs:
             return await super().submit(works, piecewise=piecewise)
@@ -241,23 +242,15 @@ class TemporalEngine(LocalEngine):
         command = works[0].command
         async with self._gate:
             if isinstance(command, ASKED):
-                item = wrap(pack_command(command))
-                verdict = await self.link.call(
-                    lambda client: _handle(client, identity).execute_update(
-                        "command", item, result_type=str, rpc_timeout=2 * CALL
-                    )
-                )
+                verdict = await self.link.call(partial(_ask, identity, wrap(pack_command(command))))
                 return [(works[0], Outcome(Fate(verdict), verdict, run))]
             for items in _parcels(works):
-                unit = pack_unit(items, self.clock.now())
-                await self.link.call(
-                    lambda client, unit=unit: _handle(client, identity).signal(SIGNAL, unit, rpc_timeout=CALL)
-                )
+                await self.link.call(partial(_signal, identity, pack_unit(items, self.clock.now())))
         return [(work, applied) for work in works]
 
     async def _revive(self, state: Orchestration) -> None:
-        """Its workflow is gone although it has not ended: Temporal lost it, or somebody terminated it. The journal knows
-        where it stood."""
+        """Its workflow is gone although it has not ended: Temporal lost it, or somebody terminated it. The journal
+        knows where it stood."""
         log.warning("a workflow is gone and begins anew from the journal", correlation_id=state.correlation_id)
         begin = Begin(state.run, self.clock.now(), version=state.version, marked=self.link.marked)
         await self._start_workflow(state, begin)
@@ -271,7 +264,11 @@ class TemporalEngine(LocalEngine):
     # -- what workflows ask for --------------------------------------------------------------------------------------
 
     async def carry_out(self, made: Made) -> Confirmed | None:
-        """In the journal, and on its way, when it returns. When it is asked again for the same, it finds what it did."""
+        """In the journal, and on its way, when it returns. Asked again for the same, it finds what it did."""
+        with self.performer.watched(made.run):
+            return await self._carry_out(made)
+
+    async def _carry_out(self, made: Made) -> Confirmed | None:
         work = Projection(run=made.run, made=made)
         await super().submit([work])
         if work.missing:
@@ -306,12 +303,25 @@ class TemporalEngine(LocalEngine):
         self.performer.recorded(made.run, confirmed)
         return None if event is None or own.recorded is None else Confirmed(event.tickets, own.recorded.at)
 
-    async def recall(self, run: int, after: int, version: int) -> dict[str, Any] | None:
-        return await recall.page(self.store, run, after, version)
+    async def recall(self, run: int, after: int, version: int, asked_at: datetime) -> dict[str, Any] | None:
+        found = await recall.page(self.store, run, after, version)
+        if found is None and self.clock.now() - asked_at < GIVEN_UP:
+            raise StoreUnavailableError(f"the journal of {run} is not there yet")
+        return found
 
 
-def _handle(client: Client, identity: str) -> WorkflowHandle[Any, Any]:
-    return client.get_workflow_handle(identity)
+async def _signal(identity: str, unit: RawValue, client: Client) -> None:
+    await client.get_workflow_handle(identity).signal(SIGNAL, unit, rpc_timeout=CALL)
+
+
+async def _ask(identity: str, item: RawValue, client: Client) -> str:
+    """Its verdict, once what it made true is in the journal."""
+    handle = client.get_workflow_handle(identity)
+    try:
+        verdict: str = await handle.execute_update(UPDATE, item, result_type=str, rpc_timeout=2 * CALL)
+    except WorkflowUpdateFailedError as error:  # it ended before it could answer
+        raise EngineUnavailableError(f"{identity} has just ended; try again") from error
+    return verdict
 
 
 def _own(work: Work) -> Own:
@@ -342,9 +352,10 @@ def _size(raw: RawValue) -> int:
     return len(payload.data) if len(payload.data) <= LARGE else len(compressed(payload).data)
 
 
-def _attributes(plan: Plan, correlation_id: str, status: str) -> dict[str, str]:
-    """What a workflow can be found by; of a plan that is none of Fluxo C there is less to say."""
-    flow = plan.flow
+def _attributes(plan: Plan, correlation_id: str) -> dict[str, str]:
+    """What a workflow can be found by; of a plan that is none of Fluxo C there is less to say. To mark how it stands
+    costs a write each time, so it is `em_execucao` until the workflow says otherwise."""
+    flow, status = plan.flow, Status.EM_EXECUCAO.value
     values = (correlation_id, "", "", "", status)
     if flow is not None:
         values = (correlation_id, flow.plan_id, flow.intent_id, flow.risk_band.value, status)

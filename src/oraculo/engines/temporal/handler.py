@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from oraculo.core.commands import ConfirmDispatch, RecordResult, Start
+from oraculo.core.commands import ConfirmDispatch, Start
 from oraculo.core.consolidation import aggregate
 from oraculo.core.events import DispatchConfirmed, OrchestrationStarted
 from oraculo.core.state import Orchestration, fold
@@ -60,12 +60,13 @@ class Launch:
     key: Key | None
 
 
+Failures = dict[int, EngineUnavailableError]  # run → why
+
+
 class ProjectingHandler(Handler):
     """`launch` begins workflows; it gives back the runs for which it could not, and why."""
 
-    def __init__(
-        self, store: Store, clock: Clock, launch: Callable[[Sequence[Launch]], Awaitable[dict[int, EngineUnavailableError]]]
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, launch: Callable[[Sequence[Launch]], Awaitable[Failures]]) -> None:
         super().__init__(store, clock)
         self._launch = launch
         self._launches: list[Launch] = []
@@ -103,7 +104,7 @@ class ProjectingHandler(Handler):
         return state is not None and state.closed_at is None
 
     def _own(self, work: Own, now: datetime, handled: Handled, keys: dict[str, Key], broken: set[int]) -> Outcome:
-        """A confirmation of what was sent for a workflow that waits for it; or anything, when the workflow has ended."""
+        """A confirmation of what was sent for a workflow that waits; or anything, when the workflow has ended."""
         if not isinstance(work.command, ConfirmDispatch) and self._open(work):
             return Outcome(Fate.RETRY, "open", work.run, work.correlation_id)
         count = len(handled.batch.steps)
@@ -184,7 +185,3 @@ def is_for_workflow(work: Work) -> bool:
     if isinstance(work, Projection | Own) or work.dead is not None:
         return False
     return work.command is not None and not isinstance(work.command, Start)
-
-
-def answers(work: Work) -> bool:
-    return isinstance(work.command, RecordResult)

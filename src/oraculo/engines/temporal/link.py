@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 import structlog
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
-from temporalio.client import Client
+from temporalio.client import Client, RPCTimeoutOrCancelledError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from oraculo.engines.temporal.codec import CONVERTER
 from oraculo.engines.temporal.workflow import WORKFLOWS
@@ -30,10 +31,11 @@ T = TypeVar("T")
 CALL = timedelta(seconds=5)  # that one call may take
 CONNECT = 5.0
 LOOK, LOOK_AGAIN = 2.0, 0.25  # seconds between two looks at a server that works, and at one that does not
-STICKY = timedelta(seconds=5)  # that a workflow waits for the process that knew it last
+STICKY = timedelta(seconds=3)  # that a workflow waits for the process that knew it last
 LEAVE = timedelta(seconds=5)  # for what is under way at a stop
 WORKFLOWS_AT_ONCE, DEEDS_AT_ONCE, REMEMBERED = 200, 1000, 5000
 ATTRIBUTES = ("OraculoCorrelation", "OraculoPlan", "OraculoIntent", "OraculoRisk", "OraculoStatus")
+SANDBOX = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("oraculo"))
 AWAY = frozenset(
     (
         RPCStatusCode.CANCELLED,
@@ -79,7 +81,7 @@ class Link:
         self._identity = identity
         self._client: Client | None = None
         self._worker: Worker | None = None
-        self._error = "not connected yet"
+        self._warned = False
         self.marked = False
         self.failing_since: datetime | None = clock.now()
 
@@ -87,18 +89,19 @@ class Link:
 
     async def call(self, what: Callable[[Client], Awaitable[T]]) -> T:
         """EngineUnavailableError when the server is away; any other refusal is an RPCError."""
-        if self._client is None:
+        if self._client is None or self.failing_since is not None:
             raise self._away()
         try:
             return await what(self._client)
+        except RPCTimeoutOrCancelledError as error:
+            raise self._away() from error
         except RPCError as error:
             if error.status in AWAY:
-                self._error = str(error)
                 raise self._away() from error
             raise
 
     def _away(self) -> EngineUnavailableError:
-        return EngineUnavailableError(f"Temporal at {self.address.target} does not answer: {self._error}")
+        return EngineUnavailableError(f"Temporal at {self.address.target} does not answer")
 
     # -- life --------------------------------------------------------------------------------------------------------
 
@@ -137,7 +140,7 @@ class Link:
         assert client is not None
         while True:
             try:
-                await client.service_client.check_health(timeout=timedelta(seconds=LOOK))
+                await client.service_client.check_health(timeout=CALL)
                 self._found(None)
             except RPCError as error:
                 self._found(str(error))
@@ -147,11 +150,11 @@ class Link:
         if error is None:
             if self.failing_since is not None:
                 log.info("Temporal answers", server=self.address.target, namespace=self.address.namespace)
-            self.failing_since = None
+            self.failing_since, self._warned = None, False
             return
-        if self.failing_since is None or self._error == "not connected yet":
+        if not self._warned:
             log.warning("Temporal does not answer", server=self.address.target, error=error)
-        self._error = error
+        self._warned = True
         self.failing_since = self.failing_since or self._clock.now()
 
     async def _work(self) -> None:
@@ -161,6 +164,7 @@ class Link:
             task_queue=self.address.task_queue,
             workflows=WORKFLOWS,
             activities=self._activities,
+            workflow_runner=SANDBOX,
             max_cached_workflows=REMEMBERED,
             max_concurrent_workflow_tasks=WORKFLOWS_AT_ONCE,
             max_concurrent_activities=DEEDS_AT_ONCE,

@@ -1,7 +1,7 @@
 """What travels between an engine and its workflows, as JSON that Temporal's tools show as it is.
 
-A *unit* is what one signal brings: commands, and the instant at which they count. It is projected before the workflow task
-that reads it is over, so it must mean the same whenever that task is tried again: hence its own instant.
+A *unit* is what one signal brings: commands, and the instant at which they count. It is projected before the workflow
+task that reads it is over, so it must mean the same whenever that task is tried again: hence its own instant.
 
 What a workflow made true goes the other way: steps as the journal has them, and what became of each message.
 """
@@ -65,14 +65,12 @@ class Begin:
     @classmethod
     def unpack(cls, raw: RawValue) -> Begin:
         value = unwrap(raw)
-        started = None
-        if value["started"] is not None:
-            (started,) = records.revive(value["started"])
-            assert isinstance(started, OrchestrationStarted)
+        started: OrchestrationStarted | None = None
+        for event in records.revive(value["started"] or ()):
+            assert isinstance(event, OrchestrationStarted)
+            started = event
         key = None if value["key"] is None else (value["key"][0], value["key"][1])
-        return cls(
-            value["run"], datetime.fromisoformat(value["at"]), started, value["version"], key, value["marked"]
-        )
+        return cls(value["run"], datetime.fromisoformat(value["at"]), started, value["version"], key, value["marked"])
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

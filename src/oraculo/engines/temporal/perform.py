@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
@@ -97,10 +98,21 @@ class OncePerformer(Performer):
         sent.changed.set()
         return isinstance(work.command, ConfirmDispatch)
 
+    @contextmanager
+    def watched(self, run: int) -> Iterator[None]:
+        """What is confirmed meanwhile is not reported: who is inside asks for it, with `settled`."""
+        sent = self._of(run)
+        sent.changed = asyncio.Event()
+        try:
+            yield
+        finally:
+            sent.changed = None
+            self._forget(run, sent)
+
     async def settled(self, run: int, orders: Collection[Order], patience: float) -> list[Order]:
         """Those that a broker has confirmed: all of them, or as many as it is after so many seconds."""
         sent = self._of(run)
-        sent.changed = asyncio.Event()
+        assert sent.changed is not None, "who asks has to watch"
         try:
             async with asyncio.timeout(patience):
                 while any(sent.orders.get(order) is False for order in orders):
@@ -108,8 +120,6 @@ class OncePerformer(Performer):
                     await sent.changed.wait()
         except TimeoutError:
             pass
-        finally:
-            sent.changed = None
         return [order for order in orders if sent.orders.get(order)]
 
     def recorded(self, run: int, orders: Collection[Order]) -> None:

@@ -4,12 +4,14 @@ Commands wait in an inbox and are taken one unit after another; what a unit made
 what it owes is sent, before the next one is taken. So whatever waits meanwhile becomes one batch.
 
 A *local* activity runs inside the workflow task: nothing of that task is in the history yet, and when it is tried again
-more may have happened. So only what means the same in every try is projected like that: a start and signals, which bring
-their own instants, in the order of the history. Timers and updates have neither; their steps go through an ordinary
-activity, which begins when the task is in the history.
+more may have happened. So only what means the same in every try is projected like that: a start and signals, which
+bring their own instants, in the order of the history. Timers and updates have neither; their steps go through an
+ordinary activity, which begins when the task is in the history.
 
-No rule about tickets is here, and nothing but the core decides: `rules` of a plan says by which version of them it runs,
-so a new release replays what an old one began (docs/temporal.md).
+No rule about tickets is here, and nothing but the core decides: `rules` of a plan says by which version of them it
+runs, so a new release replays what an old one began (docs/temporal.md). It runs in Temporal's sandbox; our own modules
+are passed through, since to import them anew for every orchestration would cost more than everything else. Tests replay
+histories with all of them inside it.
 """
 
 from __future__ import annotations
@@ -24,24 +26,23 @@ from typing import Any
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy, SearchAttributeKey
 
-with workflow.unsafe.imports_passed_through():
-    from oraculo.core.commands import Cancel, ConfirmDispatch, RecordResult, Start, Wake
-    from oraculo.core.state import Orchestration, fold
-    from oraculo.core.step import step
-    from oraculo.core.vocabulary import Status, Verdict
-    from oraculo.engines.temporal.parcels import (
-        Begin,
-        Confirmed,
-        Made,
-        Said,
-        Unit,
-        unpack_item,
-        unpack_unit,
-        unwrap,
-        wrap,
-    )
-    from oraculo.errors import OraculoError
-    from oraculo.wire import records, strict_json, views
+from oraculo.core.commands import Cancel, ConfirmDispatch, RecordResult, Start, Wake
+from oraculo.core.state import Orchestration, fold
+from oraculo.core.step import step
+from oraculo.core.vocabulary import Status, Verdict
+from oraculo.engines.temporal.parcels import (
+    Begin,
+    Confirmed,
+    Made,
+    Said,
+    Unit,
+    unpack_item,
+    unpack_unit,
+    unwrap,
+    wrap,
+)
+from oraculo.errors import OraculoError
+from oraculo.wire import records, strict_json, views
 
 PATIENCE = timedelta(seconds=60)  # for one try of an activity
 AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=5))
@@ -69,7 +70,7 @@ class OrchestrationWorkflow:
         self._rang: datetime | None = None  # what the alarm was set to
         self._ask_at: datetime | None = None
         self._ask_after = ASK_FIRST
-        self._shown: Status | None = None
+        self._shown = Status.EM_EXECUCAO  # as whoever began it has marked it
 
     @workflow.run
     async def run(self, begin: RawValue) -> str:
@@ -262,7 +263,7 @@ class OrchestrationWorkflow:
         status = self._known.status
         if self._begin.marked and status is not self._shown:
             workflow.upsert_search_attributes([STATUS.value_set(status.value)])
-        self._shown = status
+            self._shown = status
 
     # -- time --------------------------------------------------------------------------------------------------------
 
