@@ -16,14 +16,15 @@ NAMESPACE = "default"
 
 
 class Temporal(Server):
-    """`namespaces` exist besides `default`. What is confirmed survives a kill; a power failure may cost the last
-    moments, since the write-ahead log is not flushed with every transaction."""
+    """`namespaces` exist besides `default`, `options` are further ones of its command line. What is confirmed survives
+    a kill; a power failure may cost the last moments, since the log is not flushed with every transaction."""
 
     name = "temporal"
 
     def __init__(self, folder: Path, port: int | None = None, *, namespaces: tuple[str, ...] = ()) -> None:
         super().__init__(folder, port)
         self.http_port = free_port()
+        self.options: tuple[str, ...] = ()
         self._namespaces = namespaces
 
     @classmethod
@@ -44,7 +45,7 @@ class Temporal(Server):
         command += ["--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=normal"]
         for namespace in self._namespaces:
             command += ["--namespace", namespace]
-        return command
+        return [*command, *self.options]
 
     def answers(self) -> bool:
         """The port opens before there is a namespace."""

@@ -16,49 +16,37 @@ from functools import partial
 from typing import Any, Self
 
 import structlog
-from temporalio.client import Client, WorkflowUpdateFailedError
-from temporalio.common import (
-    RawValue,
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from oraculo.core.commands import Approve, Cancel, ConfirmDispatch
 from oraculo.core.effects import Publish, owed_effects
 from oraculo.core.events import DispatchConfirmed
-from oraculo.core.plan import Plan
 from oraculo.core.state import Orchestration
-from oraculo.core.vocabulary import Status
 from oraculo.engines.local import LocalEngine
-from oraculo.engines.temporal import recall
+from oraculo.engines.temporal import calls, recall
 from oraculo.engines.temporal.activities import activities_of
-from oraculo.engines.temporal.codec import LARGE, compressed
 from oraculo.engines.temporal.handler import Launch, Own, ProjectingHandler, Projection, confirmation, is_for_workflow
-from oraculo.engines.temporal.link import ATTRIBUTES, CALL, Address, Link
-from oraculo.engines.temporal.parcels import Begin, Confirmed, Made, pack_command, pack_message, pack_unit, wrap
+from oraculo.engines.temporal.link import Address, Link
+from oraculo.engines.temporal.parcels import Begin, Confirmed, Made, pack_command, pack_unit, wrap
 from oraculo.engines.temporal.perform import OncePerformer
-from oraculo.errors import EngineUnavailableError, StoreUnavailableError
+from oraculo.errors import EngineUnavailableError, StoreError, StoreUnavailableError
 from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
+from oraculo.ports.sharing import sharing
 from oraculo.ports.store import Store
 from oraculo.runtime.loops import for_ever
 from oraculo.runtime.work import Fate, Outcome, Work
 
 log = structlog.get_logger("oraculo.temporal")
 
-WORKFLOW = "OrchestrationWorkflow"
-SIGNAL, UPDATE = "tickets_completed", "command"
 PATIENCE = 1.0  # seconds that a workflow waits for the broker; what is confirmed later comes as a signal
-AT_ONCE = 512 * 1024  # bytes of answers in one signal
 CALLS = 100  # at once
-MOST_PAYLOAD = 1_000_000  # bytes; a larger plan is read from the journal
 KNOWN = 50_000  # orchestrations whose workflow is remembered
 RETRY_FIRST, RETRY_MOST = 0.1, 2.0
+OVERDUE, AT_MOST = timedelta(minutes=1), 500
 GIVEN_UP = timedelta(minutes=2)  # a workflow without a journal belongs to a request that was never accepted
 ASKED = (Cancel, Approve)  # whoever sends one wants to know what became of it
 
@@ -86,6 +74,8 @@ class TemporalEngine(LocalEngine):
         link = partial(self.link.run, works=not self._passive)
         self._tasks.append(asyncio.create_task(for_ever(link), name="temporal"))
         self._tasks.append(asyncio.create_task(for_ever(self._forward_loop), name="forward"))
+        if not self._passive:
+            self._tasks.append(asyncio.create_task(for_ever(self._look_after), name="look after"))
         return self
 
     async def stop(self, patience: float = 20.0) -> None:
@@ -106,13 +96,17 @@ class TemporalEngine(LocalEngine):
         return {one.state.run: error for one, error in zip(launches, found, strict=True) if error is not None}
 
     async def _begin(self, launch: Launch) -> EngineUnavailableError | None:
+        """A plan that is too large to travel is read from the journal. One that does not find it there was never
+        accepted, and gives way."""
         state = launch.state
         key = None if launch.key is None else (launch.key.key, launch.key.fingerprint)
         begin = Begin(state.run, launch.at, launch.started, 0, key, self.link.marked)
-        if _size(begin.pack()) > MOST_PAYLOAD:
+        conflict = WorkflowIDConflictPolicy.FAIL
+        if not calls.fits(begin.pack()):
             begin.started, begin.version = None, state.version
+            conflict = WorkflowIDConflictPolicy.TERMINATE_EXISTING
         try:
-            await self._start_workflow(state, begin)
+            await self._start_workflow(state, begin, conflict)
         except WorkflowAlreadyStartedError:
             return EngineUnavailableError(f"{state.correlation_id!r} is being started by somebody else")
         except EngineUnavailableError as error:
@@ -122,34 +116,15 @@ class TemporalEngine(LocalEngine):
             return EngineUnavailableError(f"Temporal refused: {error.message}")
         return None
 
-    async def _start_workflow(self, state: Orchestration, begin: Begin) -> None:
-        """One that has to read its plan from the journal, and does not find it, was never accepted: it gives way."""
-        conflict = WorkflowIDConflictPolicy.FAIL if begin.started else WorkflowIDConflictPolicy.TERMINATE_EXISTING
-        identity = self._remember(state)
-        attributes = _attributes(state.plan, state.correlation_id)
-        pairs = [SearchAttributePair(SearchAttributeKey.for_keyword(name), attributes[name]) for name in attributes]
-
-        async def start(client: Client) -> None:
-            await client.start_workflow(
-                WORKFLOW,
-                begin.pack(),
-                id=identity,
-                task_queue=self.link.address.task_queue,
-                id_conflict_policy=conflict,
-                search_attributes=TypedSearchAttributes(pairs) if begin.marked else None,
-                memo=None if begin.marked else attributes,
-                rpc_timeout=CALL,
-                request_eager_start=not self._passive,
-            )
-
+    async def _start_workflow(self, state: Orchestration, begin: Begin, conflict: WorkflowIDConflictPolicy) -> None:
+        queue, here = self.link.address.task_queue, not self._passive
+        self._remember(state)
         async with self._gate:
-            await self.link.call(start)
+            await self.link.call(partial(calls.begin, state, begin, queue, here=here, conflict=conflict))
 
     def _remember(self, state: Orchestration) -> str:
         """The id of its workflow."""
-        flow = state.plan.flow
-        identity = f"orch-{state.correlation_id}" if flow is None else flow.workflow_id
-        self._ids[state.run] = identity
+        identity = self._ids[state.run] = calls.workflow_id(state)
         while len(self._ids) > KNOWN:
             self._ids.popitem(last=False)
         return identity
@@ -223,7 +198,7 @@ class TemporalEngine(LocalEngine):
                     if error.status is not RPCStatusCode.NOT_FOUND:
                         raise EngineUnavailableError(f"Temporal refused: {error.message}") from error
                 state = await self.handler.state(run)
-                if last or state is None or state.closed_at is not None:
+                if last or state is None or _finished(state):
                     break
                 await self._revive(state)
         own = [_own(work) for work in works]
@@ -239,13 +214,13 @@ class TemporalEngine(LocalEngine):
 
     async def _send(self, identity: str, run: int, works: Sequence[Work]) -> list[tuple[Work, Outcome]]:
         applied = Outcome(Fate.APPLIED, Fate.APPLIED, run)
-        command = works[0].command
+        command = works[0].command if works else None
         async with self._gate:
             if isinstance(command, ASKED):
-                verdict = await self.link.call(partial(_ask, identity, wrap(pack_command(command))))
+                verdict = await self.link.call(partial(calls.ask, identity, wrap(pack_command(command))))
                 return [(works[0], Outcome(Fate(verdict), verdict, run))]
-            for items in _parcels(works):
-                await self.link.call(partial(_signal, identity, pack_unit(items, self.clock.now())))
+            for items in calls.parcels(works):
+                await self.link.call(partial(calls.signal, identity, pack_unit(items, self.clock.now())))
         return [(work, applied) for work in works]
 
     async def _revive(self, state: Orchestration) -> None:
@@ -253,7 +228,24 @@ class TemporalEngine(LocalEngine):
         knows where it stood."""
         log.warning("a workflow is gone and begins anew from the journal", correlation_id=state.correlation_id)
         begin = Begin(state.run, self.clock.now(), version=state.version, marked=self.link.marked)
-        await self._start_workflow(state, begin)
+        await self._start_workflow(state, begin, WorkflowIDConflictPolicy.USE_EXISTING)
+
+    async def _look_after(self) -> None:
+        """Whoever should have been woken long ago may have no workflow any more: knock, and see."""
+        while True:
+            try:
+                for run in await self._overdue():
+                    await self._tell_one(run, ())
+            except StoreError as error:
+                log.debug("cannot look after the overdue now", error=str(error))
+            await asyncio.sleep(OVERDUE.total_seconds())
+
+    async def _overdue(self) -> list[int]:
+        shared = sharing(self.store)
+        if shared is not None:
+            return await shared.overdue(OVERDUE, AT_MOST)
+        before = self.clock.now() - OVERDUE
+        return [one.run for one in await self.store.live() if one.wake_at is not None and one.wake_at < before]
 
     async def state_of(self, correlation_id: str) -> Orchestration | None:
         run = self.handler.cache.run_of(correlation_id)
@@ -310,53 +302,11 @@ class TemporalEngine(LocalEngine):
         return found
 
 
-async def _signal(identity: str, unit: RawValue, client: Client) -> None:
-    await client.get_workflow_handle(identity).signal(SIGNAL, unit, rpc_timeout=CALL)
-
-
-async def _ask(identity: str, item: RawValue, client: Client) -> str:
-    """Its verdict, once what it made true is in the journal."""
-    handle = client.get_workflow_handle(identity)
-    try:
-        verdict: str = await handle.execute_update(UPDATE, item, result_type=str, rpc_timeout=2 * CALL)
-    except WorkflowUpdateFailedError as error:  # it ended before it could answer
-        raise EngineUnavailableError(f"{identity} has just ended; try again") from error
-    return verdict
-
-
 def _own(work: Work) -> Own:
     own = Own(**{one.name: getattr(work, one.name) for one in fields(Work)})
     own.group = None
     return own
 
 
-def _parcels(works: Sequence[Work]) -> list[list[list[Any]]]:
-    parcels: list[list[list[Any]]] = [[]]
-    size = 0
-    for work in works:
-        assert work.command is not None
-        if work.body:
-            item = pack_message(work.queue, work.broker, work.body)
-        else:
-            item = pack_command(work.command)
-        if parcels[-1] and size + len(work.body) > AT_ONCE:
-            parcels.append([])
-            size = 0
-        parcels[-1].append(item)
-        size += len(work.body)
-    return parcels
-
-
-def _size(raw: RawValue) -> int:
-    payload = raw.payload
-    return len(payload.data) if len(payload.data) <= LARGE else len(compressed(payload).data)
-
-
-def _attributes(plan: Plan, correlation_id: str) -> dict[str, str]:
-    """What a workflow can be found by; of a plan that is none of Fluxo C there is less to say. To mark how it stands
-    costs a write each time, so it is `em_execucao` until the workflow says otherwise."""
-    flow, status = plan.flow, Status.EM_EXECUCAO.value
-    values = (correlation_id, "", "", "", status)
-    if flow is not None:
-        values = (correlation_id, flow.plan_id, flow.intent_id, flow.risk_band.value, status)
-    return {name: value for name, value in zip(ATTRIBUTES, values, strict=True) if value}
+def _finished(state: Orchestration) -> bool:
+    return state.closed_at is not None and not state.owes and state.wake_at() is None

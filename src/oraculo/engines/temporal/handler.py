@@ -94,6 +94,7 @@ class ProjectingHandler(Handler):
                 started = done.events[0]
                 assert isinstance(started, OrchestrationStarted)
                 self._launches.append(Launch(done.state, started, done.at, work.key))
+                done.effects = []  # the workflow asks for them, wherever it runs
             return outcome
         if command is not None and work.dead is None and self._open(work):
             return Outcome(Fate.RETRY, "open", work.run, work.correlation_id)  # its workflow has to hear of it

@@ -82,6 +82,7 @@ class Link:
         self._client: Client | None = None
         self._worker: Worker | None = None
         self._warned = False
+        self._stopping = False
         self.marked = False
         self.failing_since: datetime | None = clock.now()
 
@@ -159,6 +160,8 @@ class Link:
 
     async def _work(self) -> None:
         assert self._client is not None
+        if self._stopping:
+            await asyncio.Event().wait()  # until it is cancelled
         self._worker = Worker(
             self._client,
             task_queue=self.address.task_queue,
@@ -174,11 +177,15 @@ class Link:
         )
         try:
             await self._worker.run()
+        except (RPCError, RuntimeError) as error:
+            log.error("the Temporal worker ended, and begins again", error=str(error))
+            await asyncio.sleep(LOOK)
         finally:
             self._worker = None
 
     async def stop_working(self) -> None:
         """What is under way is finished; nothing more is taken."""
+        self._stopping = True
         worker = self._worker
         if worker is not None and worker.is_running:
             try:

@@ -70,7 +70,8 @@ class OrchestrationWorkflow:
         self._rang: datetime | None = None  # what the alarm was set to
         self._ask_at: datetime | None = None
         self._ask_after = ASK_FIRST
-        self._shown = Status.EM_EXECUCAO  # as whoever began it has marked it
+        # As whoever began it has marked it; one that goes on does not know.
+        self._shown = None if self._begin.started is None else Status.EM_EXECUCAO
 
     @workflow.run
     async def run(self, begin: RawValue) -> str:
@@ -157,6 +158,8 @@ class OrchestrationWorkflow:
         begin = self._begin
         if begin.started is None:
             await self._recall()
+            if self._state is not None and self._state.owes:
+                await self._carry_out(Made(begin.run, self._at, orders=True), local=False)
             return
         started = begin.started
         start = Start(begin.run, started.correlation_id, started.plan, started.fingerprint, started.traceparent)
