@@ -108,6 +108,7 @@ async def until(what: Any) -> None:
 
 
 async def test_what_temporals_own_tools_see(world: World) -> None:
+    await until(lambda: _marked(world))
     name, (first, second) = await world.submit(2, correlation_id=f"visto {secrets.token_hex(4)}")
     order = await world.order(first)
     handle = world.temporal.get_workflow_handle(f"orch-{name}")
@@ -163,6 +164,7 @@ async def test_a_request_that_comes_twice(world: World) -> None:
 
 
 async def test_a_plan_that_waits_for_approval(world: World) -> None:
+    await until(lambda: _marked(world))
     plan_id, now = f"p{secrets.token_hex(4)}", world.engine.clock.now()
     tasks = (TaskNode("a", "BUILD", worker=plan_id), TaskNode("b", "DEPLOY", dependencies=("a",), worker=plan_id))
     wanted = CognitivePlan(plan_id, "i1", tasks, ("a", "b"), RiskBand.HIGH, requires_approval=True)
@@ -270,6 +272,10 @@ async def _goes_on(world: World, server: Server) -> None:
     assert [one["tentativas"] for one in result["coletas"]] == [1] * 14
     assert (await handle.describe()).run_id != first
     await world.check(name)
+
+
+async def _marked(world: World) -> bool:
+    return world.engine.link.marked
 
 
 async def _answers(world: World) -> bool:

@@ -111,6 +111,7 @@ class Link:
             self._client = await self._connect()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch())
+            tasks.create_task(self._mark())
             if works:
                 tasks.create_task(for_ever(self._work))
 
@@ -129,7 +130,7 @@ class Link:
                         retry_config=RetryConfig(max_elapsed_time_millis=2000, max_retries=5),
                         runtime=_runtime(),
                     )
-                    self.marked = await _mark(client)
+                    await client.service_client.check_health(timeout=CALL)
                 self._found(None)
                 return client
             except (RPCError, RuntimeError, OSError, TimeoutError) as error:
@@ -194,21 +195,26 @@ class Link:
             except TimeoutError:
                 log.warning("workflow tasks were left; Temporal gives them to others")
 
+    async def _mark(self) -> None:
+        """Our search attributes, if they are there or can be made. Until then workflows have a memo instead."""
+        while not self.marked:
+            assert self._client is not None
+            try:
+                self.marked = await _attributes_known(self._client)
+            except RPCError as error:
+                if error.status not in AWAY and error.status is not RPCStatusCode.NOT_FOUND:
+                    log.warning("no search attributes: Temporal refuses them", attributes=ATTRIBUTES, error=str(error))
+                    return
+                await asyncio.sleep(LOOK)
 
-async def _mark(client: Client) -> bool:
-    """Whether our search attributes are there, or can be made."""
+
+async def _attributes_known(client: Client) -> bool:
     operator, namespace = client.operator_service, client.namespace
-    try:
-        known = await operator.list_search_attributes(ListSearchAttributesRequest(namespace=namespace))
-        missing = [name for name in ATTRIBUTES if name not in known.custom_attributes]
-        if missing:
-            keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-            await operator.add_search_attributes(
-                AddSearchAttributesRequest(search_attributes=dict.fromkeys(missing, keyword), namespace=namespace)
-            )
-        return True
-    except RPCError as error:
-        if error.status in AWAY or error.status is RPCStatusCode.NOT_FOUND:  # no such namespace, yet
-            raise
-        log.warning("no search attributes: Temporal refused them", attributes=ATTRIBUTES, error=str(error))
-        return False
+    known = await operator.list_search_attributes(ListSearchAttributesRequest(namespace=namespace))
+    missing = [name for name in ATTRIBUTES if name not in known.custom_attributes]
+    if missing:
+        keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+        await operator.add_search_attributes(
+            AddSearchAttributesRequest(search_attributes=dict.fromkeys(missing, keyword), namespace=namespace)
+        )
+    return True
