@@ -6,93 +6,21 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from services.server import Server
-from services.temporal import settings_of
-from temporalio.client import Client
 
 import servers
-from acceptance.journals import replay
-from contracts.engine_cases import answer
-from oraculo.bootstrap import Oraculo
-from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
-from oraculo.core.commands import Approve, Start
-from oraculo.core.vocabulary import Kind, RiskBand
-from oraculo.engines.temporal.engine import TemporalEngine
+from engines.temporal_world import World, answers, closed, connected, marked, opened, until
+from oraculo.core.cognitive import TaskNode
+from oraculo.core.commands import Approve
 from oraculo.errors import DuplicateCorrelationError, EngineUnavailableError
-from oraculo.ports.broker import Settlement
 from oraculo.runtime.intake import result_work
 from oraculo.runtime.work import Work
-from oraculo.settings import load
 from oraculo.wire import names
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.xdist_group("engine-temporal")]
-PATIENCE = 20.0
-
-
-class World:
-    """An orchestrator on SQLite, and whoever works for it."""
-
-    def __init__(self, oraculo: Oraculo) -> None:
-        self.oraculo = oraculo
-        assert isinstance(oraculo.engine, TemporalEngine)
-        self.engine = oraculo.engine
-
-    @property
-    def temporal(self) -> Client:
-        client = self.engine.link._client
-        assert client is not None
-        return client
-
-    async def submit(self, count: int, **more: Any) -> tuple[str, list[str]]:
-        """Its id, and its sources."""
-        sources = [f"f{secrets.token_hex(4)}" for _ in range(count)]
-        coletas = [{"fonte": source, "parametros": {"n": n}} for n, source in enumerate(sources)]
-        accepted = await self.oraculo.submit({"coletas": coletas, **more})
-        return accepted.correlation_id, sources
-
-    async def order(self, source: str, kind: str = "escavador") -> dict[str, Any]:
-        broker = self.engine.broker
-        found = await broker.fetch(f"{kind}_{source}", limit=1, wait=PATIENCE)
-        assert found, f"no order for {source}"
-        await broker.settle([Settlement(one) for one in found])
-        order: dict[str, Any] = json.loads(found[0].body)
-        return order
-
-    async def answer(self, *orders: dict[str, Any], dados: Any = 1) -> None:
-        works = [result_work(json.dumps(answer(order, dados)).encode(), names.RESULTS) for order in orders]
-        await self.engine.submit(works)
-
-    async def result(self, name: str) -> dict[str, Any]:
-        found = await self.oraculo.result(name, wait=PATIENCE)
-        assert found is not None
-        return found
-
-    async def check(self, name: str) -> None:
-        """The journal replays to itself."""
-        run = await self.oraculo.run_of(name)
-        replay(run, (await self.engine.store.load([run]))[run])
-
-
-@asynccontextmanager
-async def opened(folder: Path, url: str, **env: str) -> AsyncIterator[World]:
-    settings = {"ORACULO_STORE": f"sqlite:///{folder / 'oraculo.db'}", "ORACULO_RETRY_BASE_S": "0.05"}
-    queue = {"TEMPORAL_TASK_QUEUE": f"t-{secrets.token_hex(4)}"}
-    async with Oraculo(load({**settings, **settings_of(url), **queue, **env}, None)) as oraculo:
-        world = World(oraculo)
-        yield world
-
-
-async def connected(world: World) -> World:
-    async with asyncio.timeout(PATIENCE):
-        while world.engine.failing is not None:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-    return world
 
 
 @pytest.fixture
@@ -101,14 +29,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield await connected(found)
 
 
-async def until(what: Any) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not await what():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-
-
 async def test_what_temporals_own_tools_see(world: World) -> None:
-    await until(lambda: _marked(world))
+    await until(lambda: marked(world))
     name, (first, second) = await world.submit(2, correlation_id=f"visto {secrets.token_hex(4)}")
     order = await world.order(first)
     handle = world.temporal.get_workflow_handle(f"orch-{name}")
@@ -164,13 +86,8 @@ async def test_a_request_that_comes_twice(world: World) -> None:
 
 
 async def test_a_plan_that_waits_for_approval(world: World) -> None:
-    await until(lambda: _marked(world))
-    plan_id, now = f"p{secrets.token_hex(4)}", world.engine.clock.now()
-    tasks = (TaskNode("a", "BUILD", worker=plan_id), TaskNode("b", "DEPLOY", dependencies=("a",), worker=plan_id))
-    wanted = CognitivePlan(plan_id, "i1", tasks, ("a", "b"), RiskBand.HIGH, requires_approval=True)
-    plan = plan_of(wanted, FlowRules(), now, partial(names.queue_of, Kind.EXECUCAO), name=plan_id)
-    run = world.engine.numbers.next(now)
-    await world.engine.submit([Work(Start(run, plan_id, plan), plan_id, fresh=True)])
+    await until(lambda: marked(world))
+    plan_id = await world.plan(TaskNode("a", "BUILD"), TaskNode("b", "DEPLOY", dependencies=("a",)), approval=True)
     state = await world.oraculo.state(plan_id)
     assert state.awaits_approval
     (outcome,) = await world.engine.submit([Work(Approve(True, "ana"), plan_id)])
@@ -233,7 +150,7 @@ async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
     name, (first, second) = await world.submit(2)
     orders = [await world.order(first), await world.order(second)]
     await world.answer(orders[0], dados="antes")
-    await until(lambda: _closed(world, name, 1))
+    await until(lambda: closed(world, name, 1))
     await world.temporal.get_workflow_handle(f"orch-{name}").terminate()
     await world.answer(orders[1], dados="depois")
     result = await world.result(name)
@@ -263,25 +180,12 @@ async def _goes_on(world: World, server: Server) -> None:
     for number, source in enumerate(sources):
         await world.answer(await world.order(source), dados=number)
         if number == 6:
-            await until(lambda: _closed(world, name, 7))
+            await until(lambda: closed(world, name, 7))
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
-            await until(lambda: _answers(world))
+            await until(lambda: answers(world))
     result = await world.result(name)
     assert [one["dados"] for one in result["coletas"]] == list(range(14))
     assert [one["tentativas"] for one in result["coletas"]] == [1] * 14
     assert (await handle.describe()).run_id != first
     await world.check(name)
-
-
-async def _marked(world: World) -> bool:
-    return world.engine.link.marked
-
-
-async def _answers(world: World) -> bool:
-    return world.engine.failing is None
-
-
-async def _closed(world: World, name: str, count: int) -> bool:
-    state = await world.oraculo.state(name)
-    return sum(ticket.closed_at is not None for ticket in state.tickets) == count

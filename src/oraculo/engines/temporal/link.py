@@ -19,6 +19,7 @@ from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
+from oraculo import __version__
 from oraculo.engines.temporal.codec import CONVERTER
 from oraculo.engines.temporal.workflow import WORKFLOWS
 from oraculo.errors import EngineUnavailableError
@@ -169,6 +170,7 @@ class Link:
             workflows=WORKFLOWS,
             activities=self._activities,
             workflow_runner=SANDBOX,
+            build_id=f"oraculo-{__version__}",
             max_cached_workflows=REMEMBERED,
             max_concurrent_workflow_tasks=WORKFLOWS_AT_ONCE,
             max_concurrent_activities=DEEDS_AT_ONCE,
