@@ -52,7 +52,7 @@ simulate: $(STAMP) ## many more simulated worlds than make test
 bench: $(STAMP) ## W1, W2 and SEQ on this machine
 	@$(BIN)/oraculo bench
 
-bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SUITE=redis, rabbitmq, nats, kafka, postgres or celery
+bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SUITE=redis, rabbitmq, nats, kafka, postgres, celery or temporal
 	@benchmarks/setup.sh && $(BIN)/python benchmarks/run.py --suite $(SUITE) --json benchmarks/results/latest-$(SUITE).json
 
 docs: $(STAMP) ## check that docs and code agree

@@ -28,6 +28,7 @@ TITLES = {
     "nats": "On NATS JetStream",
     "kafka": "On Kafka",
     "postgres": "On PostgreSQL and Redis",
+    "temporal": "The engine temporal beside a plain Temporal workflow",
     "celery": "The engine celery beside Celery's own chord",
 }
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import machine
 import report
-from subjects import HERE, SUITES, Subject, choose
+from subjects import HERE, SUITES, WIDTHS, Subject, choose
 
 FIELDS = {
     "W1": ("per_second",),
@@ -35,6 +35,7 @@ FIELDS = {
     "W2": ("seconds",),
 }
 UNITS = {"per_second": "/s", "p50_ms": "ms p50", "p99_ms": "ms p99", "seconds": "s"}
+USUAL_WIDTHS = (1000, 10_000)
 MARK = "BENCH_STEP"
 """A variable in the environment of everything that a step starts."""
 OTHERS_NOTED = 0.25
@@ -217,7 +218,9 @@ def arguments() -> argparse.Namespace:
     wanted.peers = wanted.peers or SUITES[wanted.suite]
     wanted.repeats = wanted.repeats or (1 if wanted.quick else 3)
     wanted.seq = wanted.seq or (20 if wanted.quick else 100)
-    wanted.widths = [int(width) for width in wanted.widths or ([200] if wanted.quick else [1000, 10_000])]
+    wanted.widths = [
+        int(width) for width in wanted.widths or ([200] if wanted.quick else WIDTHS.get(wanted.suite, USUAL_WIDTHS))
+    ]
     return wanted
 
 

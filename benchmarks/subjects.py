@@ -89,6 +89,13 @@ def on_postgres(broker: str, n: int, engine: str = "local") -> Subject:
     return Subject(label, beside, n, quick_n=300, servers=servers, ours=True)
 
 
+def on_temporal(n: int) -> Subject:
+    """The engine `temporal` with a fresh server, broker and workers in the same process."""
+    beside = (str(PEER_PYTHON), str(BESIDE), "temporal", *oraculo_command())
+    beside += ("--engine", "temporal", "--temporal", "{temporal}")
+    return Subject("oraculo_temporal", beside, n, quick_n=50, servers=("temporal",), ours=True)
+
+
 SUBJECTS = {
     subject.label: subject
     for subject in (
@@ -101,6 +108,7 @@ SUBJECTS = {
         peer("faststream_nats", 2000, 300, "nats"),
         peer("faststream_kafka", 2000, 300, "kafka"),
         peer("temporal", 300, 50, script="temporal_dev.py", widest=1000),
+        peer("temporal_signals", 300, 50, "temporal", widest=5000),
         peer("dbos_sqlite", 500, 100),
         peer("dbos_postgres", 500, 100, "postgres"),
         raw("redis", 200_000),
@@ -115,6 +123,7 @@ SUBJECTS = {
         on_postgres("redis", 5000),
         on_postgres("redis", 2000, "celery"),
         on_postgres("rabbitmq", 2000, "celery"),
+        on_temporal(500),
     )
 }
 
@@ -125,11 +134,16 @@ SUITES = {
     "nats": ["faststream_nats", "raw_nats", "oraculo_nats"],
     "kafka": ["faststream_kafka", "raw_kafka", "oraculo_kafka"],
     "postgres": ["celery_redis", "dbos_postgres", "oraculo_postgres_redis"],
+    "temporal": ["temporal_signals", "oraculo_temporal", "oraculo"],
     "celery": ["celery_rabbitmq", "oraculo_celery_rabbitmq", "celery_redis", "oraculo_celery_redis"],
 }
 """Who is measured beside whom. The rows of a broker's suite all run on that broker; `embedded` needs no broker for
 Oráculo, and shows it beside peers of every kind. `postgres` has Oráculo's journal in PostgreSQL; `celery` puts the
-engine `celery` beside Celery's own chord, each with two Celery processes."""
+engine `celery` beside Celery's own chord, each with two Celery processes; `temporal` the engine `temporal` beside a
+plain workflow that publishes each task in an activity and waits for its answer as a signal."""
+
+WIDTHS = {"temporal": (1000, 5000)}
+"""Widths of W2 where they are not the usual ones."""
 
 
 def choose(names: Iterable[str], variants: Iterable[str], sizes: Iterable[str]) -> list[Subject]:

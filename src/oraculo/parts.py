@@ -83,8 +83,27 @@ def _one_broker(url: str, groups: Mapping[str, str]) -> Broker:
 def engine_of(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
     if settings.engine == "local":
         return LocalEngine(store, broker, clock, **options)
+    if settings.engine == "temporal":
+        return _temporal(settings, store, broker, clock, **options)
     module = import_module("oraculo.engines.celery.engine")
     made: LocalEngine = module.CeleryEngine(store, broker, clock, **options)
+    return made
+
+
+def _temporal(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
+    try:
+        module = import_module("oraculo.engines.temporal.engine")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("ORACULO_ENGINE=temporal", "temporal") from error
+    address = module.Address(
+        settings.temporal_host,
+        settings.temporal_port,
+        settings.temporal_namespace,
+        settings.temporal_task_queue,
+        settings.temporal_tls,
+        settings.temporal_api_key,
+    )
+    made: LocalEngine = module.TemporalEngine(store, broker, clock, address=address, **options)
     return made
 
 

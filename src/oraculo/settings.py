@@ -19,7 +19,7 @@ from oraculo.wire import names
 
 STORES = ("sqlite", "postgresql", "postgres")
 BROKERS = ("memory", "amqp", "amqps", "redis", "rediss", "nats", "kafka")
-ENGINES = ("local", "celery")
+ENGINES = ("local", "celery", "temporal")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
 _PASSWORD_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
@@ -161,6 +161,12 @@ def _pairs(name: str, value: str) -> tuple[str, ...]:
     return pairs
 
 
+def _yes(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false", "1", "0"):
+        raise SettingsError(name, value, "true or false")
+    return value.lower() in ("true", "1")
+
+
 def _list(_name: str, value: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
@@ -239,6 +245,17 @@ VARIABLES: dict[str, Variable] = {
     "celery_backend": Variable(
         "ORACULO_CELERY_BACKEND", "", _optional_url("redis", "rediss"), "Celery's result backend, redis://; else none"
     ),
+    "temporal_enabled": Variable(
+        "TEMPORAL_ENABLED", "false", _yes, "true: when ORACULO_ENGINE is not set, the engine is temporal"
+    ),
+    "temporal_host": Variable("TEMPORAL_HOST", "127.0.0.1", _text, "where Temporal is, for the engine temporal"),
+    "temporal_port": Variable("TEMPORAL_PORT", "7233", _whole(1, 65535), "its port"),
+    "temporal_namespace": Variable("TEMPORAL_NAMESPACE", "default", _text, "its namespace, which has to exist"),
+    "temporal_task_queue": Variable(
+        "TEMPORAL_TASK_QUEUE", "orchestration-tasks", _text, "the task queue of the workflows"
+    ),
+    "temporal_tls": Variable("TEMPORAL_TLS", "false", _yes, "true: the connection to Temporal is encrypted"),
+    "temporal_api_key": Variable("TEMPORAL_API_KEY", "", _text, "key for Temporal, where it asks for one", True),
     "replica_name": Variable(
         "ORACULO_REPLICA_NAME", "", _text, "what this process is called among those on one database; else host:pid"
     ),
@@ -416,6 +433,13 @@ class Settings:
     redis_cluster_nodes: str
     celery_broker: str
     celery_backend: str
+    temporal_enabled: bool
+    temporal_host: str
+    temporal_port: int
+    temporal_namespace: str
+    temporal_task_queue: str
+    temporal_tls: bool
+    temporal_api_key: str
     replica_name: str
     replica_lease_s: float
     max_open: int
@@ -495,6 +519,8 @@ def load(environment: Mapping[str, str] | None = None, dotenv: str | Path | None
     }
     if "ORACULO_STORE" not in given and values["postgres_host"]:
         values["store"] = _postgres_url(values)
+    if "ORACULO_ENGINE" not in given and values["temporal_enabled"]:
+        values["engine"] = "temporal"
     settings = Settings(**values)
     redaction.know(settings.secrets())
     if settings.retry_cap_s < settings.retry_base_s:

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from services.temporal import settings_of
+
 import celery_processes
 import servers
 from acceptance.conftest import Server
@@ -193,11 +195,19 @@ class OnCeleryAndRedis(OnCelery):
         self.kill()
 
 
+class OnTemporal(EngineCase):
+    """Beside it a Temporal server; the workflows run in the orchestrator's own process."""
+
+    def settings(self) -> dict[str, str]:
+        return {**settings_of(servers.shared("temporal")), "TEMPORAL_TASK_QUEUE": f"contos-{secrets.token_hex(4)}"}
+
+
 CASES: dict[str, type[EngineCase]] = {
     "local": EngineCase,
     "local-postgres-redis": OnServers,
     "celery-rabbitmq": OnCelery,
     "celery-redis": OnCeleryAndRedis,
+    "temporal": OnTemporal,
 }
 
 

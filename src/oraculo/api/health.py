@@ -43,7 +43,8 @@ async def health() -> Response:
 @router.get(
     "/ready",
     summary="Ready for work",
-    description="503 while it starts or stops, and while the database cannot be used: nothing could be accepted. A "
+    description="503 while it starts or stops, and while the database, or the server of the "
+    "engine `temporal`, cannot be used: nothing could be accepted. A "
     "broker that fails makes it `degraded`: what is accepted is durable, and is sent as soon as the broker is back.",
     response_class=Response,
     responses={200: answer(documents.Ready, "Ready"), 503: answer(documents.Ready, "Not ready")},
@@ -57,6 +58,8 @@ async def state_of_health(oraculo: Oraculo) -> dict[str, Any]:
     engine: LocalEngine | None = getattr(oraculo, "engine", None)
     checks: dict[str, dict[str, Any]] = {"engine": {"ok": engine is not None and engine.ready}}
     if engine is not None:
+        if (lacks := engine.failing) is not None:
+            checks["engine"] = {"ok": False, **lacks, "failing_since": views.instant(lacks["failing_since"])}
         checks["store"] = await _durability(engine.store)
         checks["store"]["failing_since"] = views.instant(engine.store_failing_since)
         checks["store"]["ok"] = checks["store"]["ok"] and engine.store_failing_since is None

@@ -20,6 +20,7 @@ from oraculo.errors import (
     BrokerError,
     BusyError,
     DuplicateCorrelationError,
+    EngineUnavailableError,
     OraculoError,
     PlanError,
     StoreError,
@@ -80,6 +81,7 @@ KINDS: dict[str, Kind] = {
     "unexpected_event": Kind(422, "The tipo_evento does not belong here"),
     "internal_error": Kind(500, "Something went wrong here"),
     "not_ready": Kind(503, "The orchestrator is starting or stopping"),
+    "engine_unavailable": Kind(503, "The workflow server cannot be used right now"),
     "store_unavailable": Kind(503, "The database cannot be used right now"),
     "broker_unavailable": Kind(503, "The broker cannot be used right now"),
     "busy": Kind(503, "Too much work is open"),
@@ -150,6 +152,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("unknown_id", str(error))
         case BusyError():
             return ProblemError("busy", f"{error}; nothing was accepted, try again later")
+        case EngineUnavailableError():
+            return ProblemError("engine_unavailable", f"{error}; nothing was accepted, try again later")
         case StoreError():
             return ProblemError("store_unavailable", "nothing was accepted; try again later")
         case BrokerError():

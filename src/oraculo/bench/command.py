@@ -55,7 +55,10 @@ def command(
     store: Annotated[
         str, typer.Option(help="URL of an empty PostgreSQL database.", metavar="URL", show_default="a SQLite file")
     ] = "",
-    engine: Annotated[str, typer.Option(help="local, or celery with two Celery processes.")] = "local",
+    engine: Annotated[str, typer.Option(help="local, temporal, or celery with two Celery processes.")] = "local",
+    temporal: Annotated[
+        str, typer.Option(help="Where Temporal is, for the engine temporal.", metavar="HOST:PORT", show_default=False)
+    ] = "",
     http: Annotated[bool, typer.Option("--http", help="Submit over HTTP to a server in another process.")] = False,
     profile: Annotated[
         Path | None, typer.Option(help="Write profiles into this folder and show the top functions.", metavar="FOLDER")
@@ -71,7 +74,7 @@ def command(
     logs.configure("WARNING", "text")
     console = Console(stderr=True)
     chosen = USUAL if workload is Workload.ALL else (workload.value,)
-    asked = [Place(url, worker_processes, profile, store, engine) for url in broker or [MEMORY]]
+    asked = [Place(url, worker_processes, profile, store, engine, temporal) for url in broker or [MEMORY]]
     places = [_checked(place, http, chosen) for place in asked]
     figures = []
     with console.status("…") as status:
@@ -93,7 +96,7 @@ def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
     load(place.environment("."), None)
     if not place.embedded and not set(chosen) <= set(USUAL):
         raise typer.BadParameter(f"{chosen[0]} runs with {MEMORY} only; {', '.join(USUAL)} run on any broker")
-    if http and place.engine == "celery":
+    if http and place.engine != "local":
         raise typer.BadParameter("--http measures the engine local only")
     if place.profile is not None:
         if http:

@@ -1,9 +1,10 @@
 """Where a workload runs: with the in-process broker and its workers, or on a server's broker with the workers in
 processes of their own. The orchestrator is in this process either way, with a SQLite file (synchronous=FULL) unless
-another store is named; with the engine `celery` there are Celery processes beside it."""
+another store is named; with the engine `celery` there are Celery processes beside it, with `temporal` a server."""
 
 from __future__ import annotations
 
+import asyncio
 import cProfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -23,6 +24,7 @@ from oraculo.settings import load
 from oraculo.wire import names
 
 MEMORY = "memory://"
+PATIENCE = 30.0  # seconds until the engine has all that it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Place:
     profile: Path | None = None
     store: str = ""
     engine: str = "local"
+    temporal: str = ""  # host:port
 
     @property
     def embedded(self) -> bool:
@@ -42,7 +45,9 @@ class Place:
     def environment(self, folder: str) -> dict[str, str]:
         """Its settings; what it leaves is in the folder."""
         store = self.store or f"sqlite:///{Path(folder) / 'bench.db'}"
-        return {"ORACULO_STORE": store, "ORACULO_BROKER": self.broker, "ORACULO_ENGINE": self.engine}
+        host, _, port = self.temporal.rpartition(":")
+        where = {"TEMPORAL_HOST": host, "TEMPORAL_PORT": port} if self.temporal else {}
+        return {"ORACULO_STORE": store, "ORACULO_BROKER": self.broker, "ORACULO_ENGINE": self.engine, **where}
 
 
 @dataclass(slots=True)
@@ -84,6 +89,9 @@ async def opened(place: Place, *, workers: bool = True) -> AsyncIterator[Stage]:
         if place.engine == "celery":
             celery_fleet.prepare(environment)
         oraculo = await stack.enter_async_context(Oraculo(settings, workers=inside))
+        async with asyncio.timeout(PATIENCE):
+            while oraculo.engine.failing is not None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
         if place.engine == "celery":
             await stack.enter_async_context(celery_fleet.celery_fleet(environment))
         outside: list[WorkerProcess] = []
@@ -107,7 +115,9 @@ async def facts_of(place: Place) -> dict[str, Any]:
                 )
         facts: dict[str, Any] = {"broker": broker.scheme, "durability": await broker.durability()}
         if place.store:
-            facts |= {"store": place.store.partition("://")[0], "engine": place.engine}
+            facts |= {"store": place.store.partition("://")[0]}
+        if place.store or place.engine != "local":
+            facts |= {"engine": place.engine}
     finally:
         await broker.close()
     return facts if place.embedded else {**facts, "worker_processes": place.worker_processes}

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import structlog
 
@@ -87,7 +87,7 @@ class LocalEngine:
         self.clock = clock
         self.numbers = RunNumbers()
         self.feed = Feed()
-        self.handler = Handler(store, clock)
+        self.handler = self._make_handler()
         self.gateway = Gateway(broker, clock, self.handler.state)
         self.writer = writer
         self._ceiling = ceiling
@@ -164,6 +164,10 @@ class LocalEngine:
         """Who takes what comes from this queue."""
         return partial(self.submit, piecewise=True)
 
+    def _make_handler(self) -> Handler:
+        """Who turns work into steps."""
+        return Handler(self.store, self.clock)
+
     def _make_performer(self, notifier: Notifier | None) -> Performer:
         """Who does what is owed."""
         return Performer(
@@ -238,6 +242,11 @@ class LocalEngine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    @property
+    def failing(self) -> dict[str, Any] | None:
+        """What this engine cannot work without and has not got, besides the store."""
+        return None
 
     # -- the way in --------------------------------------------------------------------------------------------------
 
@@ -360,7 +369,7 @@ class LocalEngine:
                 self.open += 1
                 self.queues.update({task.queue for task in state.plan.tasks})
             if state.plan.flow is not None:
-                self.performer.settled(state)
+                self.performer.freed(state)
             if self._minds:
                 self.timers.set(state.run, state.wake_at())
             self.feed.changed(state.run)

@@ -25,6 +25,7 @@ class Ceiling(Generic[T]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._waiting: list[tuple[float, int, int, int, Score, T]] = []  # -score, order, run, position, score, what
+        self._held: set[tuple[int, int]] = set()  # (run, position) of those that wait
         self._order = count()
         self._out: dict[int, set[int]] = {}  # run → positions that are with workers
         self.out = 0
@@ -33,13 +34,18 @@ class Ceiling(Generic[T]):
         return len(self._waiting)
 
     def add(self, run: int, position: int, score: Score, what: T) -> None:
+        self._held.add((run, position))
         heappush(self._waiting, (-score(), next(self._order), run, position, score, what))
+
+    def holds(self, run: int, position: int) -> bool:
+        return (run, position) in self._held
 
     def due(self, wanted: Callable[[T], bool]) -> list[T]:
         """What may go now, the most urgent first. What nobody wants any more is forgotten on the way."""
         due: list[T] = []
         while self._waiting and self.out < self.limit:
             _, _, run, position, _, what = heappop(self._waiting)
+            self._held.discard((run, position))
             if wanted(what):
                 self._let_out(run, position)
                 due.append(what)

@@ -29,6 +29,7 @@ from oraculo.wire import strict_json
 log = structlog.get_logger("oraculo.handle")
 
 BROKEN = "broken"  # another message of the same orchestration made its step fail
+BROKEN_TOO = "another message of the same orchestration could not be handled; try again"
 
 
 class Handled:
@@ -70,7 +71,8 @@ class Handler:
             for work in works:
                 outcomes.append((work, self._one(work, handled.batch.at, handled, found.keys, broken)))
             if broken:
-                outcomes = self._without(broken, handled, outcomes)
+                outcomes = self._without(broken, handled, outcomes, StoreUnavailableError(BROKEN_TOO))
+            outcomes = await self._before_commit(handled, outcomes)
         except BaseException:
             await self.store.abandon()
             raise
@@ -176,7 +178,7 @@ class Handler:
                 handled.closed.append(Closed(state, result))
         if done.verdict.refused:
             reason = done.verdict.value
-            return self._quarantine(batch, work, _dead(work, reason, _explain(reason)), state.run)
+            return self._quarantine(batch, work, _dead(work, reason, explain(reason)), state.run)
         outcome = Outcome(FATE_OF[done.verdict], done.verdict.value, state.run, state.correlation_id)
         return self._counted(batch, work, outcome)
 
@@ -209,10 +211,16 @@ class Handler:
             batch.counts[work.source, Fate.QUARANTINED] += 1
         return Outcome(Fate.QUARANTINED, dead.reason, run, work.correlation_id)
 
-    def _without(
-        self, broken: set[int], handled: Handled, outcomes: list[tuple[Work, Outcome]]
+    async def _before_commit(
+        self, _handled: Handled, outcomes: list[tuple[Work, Outcome]]
     ) -> list[tuple[Work, Outcome]]:
-        """An orchestration whose step failed half way takes no part in this transaction; the rest goes on."""
+        """A last chance for engines that have somebody else to ask; what is left out here is not written."""
+        return outcomes
+
+    def _without(
+        self, broken: set[int], handled: Handled, outcomes: list[tuple[Work, Outcome]], error: StoreUnavailableError
+    ) -> list[tuple[Work, Outcome]]:
+        """Orchestrations that take no part in this transaction, and why; the rest goes on."""
         batch = handled.batch
         batch.steps = [done for done in batch.steps if done.state.run not in broken]
         handled.closed = [closed for closed in handled.closed if closed.state.run not in broken]
@@ -220,7 +228,6 @@ class Handler:
         for run in broken:
             batch.results.pop(run, None)
             self.cache.drop(run)
-        error = StoreUnavailableError("another message of the same orchestration could not be handled; try again")
         kept = []
         for work, outcome in outcomes:
             if outcome.run in broken and outcome.fate is not Fate.QUARANTINED:
@@ -281,7 +288,7 @@ def _dead(work: Work, reason: str, detail: str) -> DeadLetter:
     return DeadLetter(work.queue, reason, detail, work.body, work.correlation_id or None)
 
 
-def _explain(reason: str) -> str:
+def explain(reason: str) -> str:
     return {
         "ambiguous": "more than one open ticket could have given this answer; echo ticket_id to tell them apart",
         "unknown_ticket": "the orchestration has no ticket that this answer could belong to",

@@ -51,7 +51,8 @@ Lookup = Callable[[int], Awaitable[bytes | None]]
 
 class Performer:
     """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration;
-    `owed_of` the tickets whose messages are still owed, or None when that is not known at once."""
+    `owed_of` the tickets whose messages are still owed, or None when that is not known at once. Confirmations are
+    reported together, `confirm_after` seconds after the first."""
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Performer:
         owed_of: Callable[[int], Collection[int] | None] = lambda _run: None,
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
+        confirm_after: float = CONFIRM_AFTER,
     ) -> None:
         self._broker = broker
         self._notifier = notifier
@@ -72,6 +74,7 @@ class Performer:
         self._owed_of = owed_of
         self._writer = writer or OrderWriter()
         self.ceiling: Ceiling[Owed] | None = None if ceiling is None else Ceiling(ceiling)
+        self._confirm_after = confirm_after
         self._owed: deque[Owed] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._batches: list[list[Owed]] = []  # those that are being published
@@ -134,12 +137,16 @@ class Performer:
         positions = None if self._broker.volatile else self._owed_of(owed[0])
         return positions is None or owed[1] in positions
 
-    def settled(self, state: Orchestration) -> None:
+    def freed(self, state: Orchestration) -> None:
         """Something happened to an orchestration: what it has no longer with workers makes room for others."""
         if self.ceiling is not None and state.plan.flow is not None:
             self.ceiling.settle(state)
             if len(self.ceiling):
                 self._let_out()
+
+    def holds(self, run: int, position: int) -> bool:
+        """It waits because too many others are with workers."""
+        return self.ceiling is not None and self.ceiling.holds(run, position)
 
     def rescore(self) -> None:
         """What waits has become more urgent."""
@@ -306,7 +313,7 @@ class Performer:
             if self._absent:
                 self._absent.discard(message.queue)
         if self._recording is None:
-            self._recording = asyncio.get_running_loop().call_later(CONFIRM_AFTER, self._record)
+            self._recording = asyncio.get_running_loop().call_later(self._confirm_after, self._record)
 
     def confirmed(self, run: int) -> list[tuple[int, int]]:
         """What a broker has confirmed of this orchestration and is not recorded yet."""

@@ -40,7 +40,12 @@ def encode(events: Sequence[ev.Event]) -> bytes:
 def decode(body: bytes | str, format: int = FORMAT) -> list[ev.Event]:
     if format != FORMAT:
         raise ValueError(f"journal format {format} is not known; this version reads format {FORMAT}")
-    return [_decode(name, fields) for name, fields in orjson.loads(body)]
+    return revive(orjson.loads(body))
+
+
+def revive(values: Sequence[Sequence[Any]]) -> list[ev.Event]:
+    """The events of what `encode` wrote, once the JSON is read."""
+    return [_decode(name, fields) for name, fields in values]
 
 
 def _decode(name: str, fields: dict[str, Any]) -> ev.Event:

@@ -61,7 +61,7 @@ class Dispatcher:
                     self._owed.setdefault(("notificar", NOTICES, "avisos"), []).append([state.run, number, attempt])
         self._arrived.set()
 
-    def settled(self, _state: Orchestration) -> None:
+    def freed(self, _state: Orchestration) -> None:
         pass
 
     @property

@@ -1,0 +1,222 @@
+"""The connection to Temporal: made as soon as the server is there, watched from then on, with a worker on it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import structlog
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.client import Client, RPCTimeoutOrCancelledError
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.service import RetryConfig, RPCError, RPCStatusCode
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from oraculo import __version__
+from oraculo.engines.temporal.codec import CONVERTER
+from oraculo.engines.temporal.workflow import WORKFLOWS
+from oraculo.errors import EngineUnavailableError
+from oraculo.ports.clock import Clock
+from oraculo.runtime.loops import for_ever
+
+log = structlog.get_logger("oraculo.temporal")
+
+T = TypeVar("T")
+CALL = timedelta(seconds=5)  # that one call may take
+CONNECT = 5.0
+LOOK, LOOK_AGAIN = 2.0, 0.25  # seconds between two looks at a server that works, and at one that does not
+STICKY = timedelta(seconds=3)  # that a workflow waits for the process that knew it last
+LEAVE = timedelta(seconds=5)  # for what is under way at a stop
+WORKFLOWS_AT_ONCE, DEEDS_AT_ONCE, REMEMBERED = 200, 1000, 5000
+ATTRIBUTES = ("OraculoCorrelation", "OraculoPlan", "OraculoIntent", "OraculoRisk", "OraculoStatus")
+SANDBOX = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("oraculo"))
+AWAY = frozenset(
+    (
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.UNKNOWN,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNAVAILABLE,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    host: str
+    port: int
+    namespace: str = "default"
+    task_queue: str = "orchestration-tasks"
+    tls: bool = False
+    api_key: str = ""
+
+    @property
+    def target(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@functools.cache
+def _runtime() -> Runtime:
+    """One for the process. What its Rust part has to say goes the way of all logs."""
+    forwarding = LogForwardingConfig(logging.getLogger("temporalio.core"))
+    levels = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(levels, forwarding)))
+
+
+class Link:
+    """`marked`: the server knows our search attributes. `failing_since`: it does not answer since then."""
+
+    def __init__(self, address: Address, clock: Clock, activities: Sequence[Callable[..., Any]], identity: str) -> None:
+        self.address = address
+        self._clock = clock
+        self._activities = activities
+        self._identity = identity
+        self._client: Client | None = None
+        self._worker: Worker | None = None
+        self._warned = False
+        self._stopping = False
+        self.marked = False
+        self.failing_since: datetime | None = clock.now()
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    async def call(self, what: Callable[[Client], Awaitable[T]]) -> T:
+        """EngineUnavailableError when the server is away; any other refusal is an RPCError."""
+        if self._client is None or self.failing_since is not None:
+            raise self._away()
+        try:
+            return await what(self._client)
+        except RPCTimeoutOrCancelledError as error:
+            raise self._away() from error
+        except RPCError as error:
+            if error.status in AWAY:
+                raise self._away() from error
+            raise
+
+    def _away(self) -> EngineUnavailableError:
+        return EngineUnavailableError(f"Temporal at {self.address.target} does not answer")
+
+    # -- life --------------------------------------------------------------------------------------------------------
+
+    async def run(self, *, works: bool) -> None:
+        if self._client is None:
+            self._client = await self._connect()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._watch())
+            tasks.create_task(self._mark())
+            if works:
+                tasks.create_task(for_ever(self._work))
+
+    async def _connect(self) -> Client:
+        where = self.address
+        while True:
+            try:
+                async with asyncio.timeout(CONNECT):
+                    client = await Client.connect(
+                        where.target,
+                        namespace=where.namespace,
+                        api_key=where.api_key or None,
+                        tls=where.tls or None,
+                        data_converter=CONVERTER,
+                        identity=self._identity,
+                        retry_config=RetryConfig(max_elapsed_time_millis=2000, max_retries=5),
+                        runtime=_runtime(),
+                    )
+                    await client.service_client.check_health(timeout=CALL)
+                self._found(None)
+                return client
+            except (RPCError, RuntimeError, OSError, TimeoutError) as error:
+                self._found(str(error) or type(error).__name__)
+            await asyncio.sleep(LOOK_AGAIN)
+
+    async def _watch(self) -> None:
+        client = self._client
+        assert client is not None
+        while True:
+            try:
+                await client.service_client.check_health(timeout=CALL)
+                self._found(None)
+            except RPCError as error:
+                self._found(str(error))
+            await asyncio.sleep(LOOK if self.failing_since is None else LOOK_AGAIN)
+
+    def _found(self, error: str | None) -> None:
+        if error is None:
+            if self.failing_since is not None:
+                log.info("Temporal answers", server=self.address.target, namespace=self.address.namespace)
+            self.failing_since, self._warned = None, False
+            return
+        if not self._warned:
+            log.warning("Temporal does not answer", server=self.address.target, error=error)
+        self._warned = True
+        self.failing_since = self.failing_since or self._clock.now()
+
+    async def _work(self) -> None:
+        assert self._client is not None
+        if self._stopping:
+            await asyncio.Event().wait()  # until it is cancelled
+        self._worker = Worker(
+            self._client,
+            task_queue=self.address.task_queue,
+            workflows=WORKFLOWS,
+            activities=self._activities,
+            workflow_runner=SANDBOX,
+            build_id=f"oraculo-{__version__}",
+            max_cached_workflows=REMEMBERED,
+            max_concurrent_workflow_tasks=WORKFLOWS_AT_ONCE,
+            max_concurrent_activities=DEEDS_AT_ONCE,
+            max_concurrent_local_activities=DEEDS_AT_ONCE,
+            sticky_queue_schedule_to_start_timeout=STICKY,
+            graceful_shutdown_timeout=LEAVE,
+        )
+        try:
+            await self._worker.run()
+        except (RPCError, RuntimeError) as error:
+            log.error("the Temporal worker ended, and begins again", error=str(error))
+            await asyncio.sleep(LOOK)
+        finally:
+            self._worker = None
+
+    async def stop_working(self) -> None:
+        """What is under way is finished; nothing more is taken."""
+        self._stopping = True
+        worker = self._worker
+        if worker is not None and worker.is_running:
+            try:
+                async with asyncio.timeout(2 * LEAVE.total_seconds()):
+                    await worker.shutdown()
+            except TimeoutError:
+                log.warning("workflow tasks were left; Temporal gives them to others")
+
+    async def _mark(self) -> None:
+        """Our search attributes, if they are there or can be made. Until then workflows have a memo instead."""
+        while not self.marked:
+            assert self._client is not None
+            try:
+                self.marked = await _attributes_known(self._client)
+            except RPCError as error:
+                if error.status not in AWAY and error.status is not RPCStatusCode.NOT_FOUND:
+                    log.warning("no search attributes: Temporal refuses them", attributes=ATTRIBUTES, error=str(error))
+                    return
+                await asyncio.sleep(LOOK)
+
+
+async def _attributes_known(client: Client) -> bool:
+    operator, namespace = client.operator_service, client.namespace
+    known = await operator.list_search_attributes(ListSearchAttributesRequest(namespace=namespace))
+    missing = [name for name in ATTRIBUTES if name not in known.custom_attributes]
+    if missing:
+        keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+        await operator.add_search_attributes(
+            AddSearchAttributesRequest(search_attributes=dict.fromkeys(missing, keyword), namespace=namespace)
+        )
+    return True

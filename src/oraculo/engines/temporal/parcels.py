@@ -1,0 +1,227 @@
+"""What travels between an engine and its workflows, as JSON that Temporal's tools show as it is.
+
+A *unit* is what one signal brings: commands, and the instant at which they count. It is projected before the workflow
+task that reads it is over, so it must mean the same whenever that task is tried again: hence its own instant.
+
+What a workflow made true goes the other way: steps as the journal has them, and what became of each message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
+
+from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult
+from oraculo.core.events import OrchestrationStarted
+from oraculo.core.step import Step
+from oraculo.core.vocabulary import Kind, Verdict
+from oraculo.wire import mensagem, payloads, records, strict_json
+
+JSON = {"encoding": b"json/plain"}
+
+
+def wrap(value: Any) -> RawValue:
+    return RawValue(Payload(metadata=JSON, data=strict_json.dumps(value)))
+
+
+def unwrap(raw: RawValue) -> Any:
+    return orjson.loads(raw.payload.data)
+
+
+# -- the beginning -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Begin:
+    """How a workflow begins: with an orchestration that starts, or (`started` is None) with what the journal has up to
+    `version`. `key` is the idempotency key with its fingerprint; `marked`: search attributes may be set."""
+
+    run: int
+    at: datetime
+    started: OrchestrationStarted | None = None
+    version: int = 0
+    key: tuple[str, str] | None = None
+    marked: bool = False
+
+    def pack(self) -> RawValue:
+        return wrap(
+            {
+                "run": self.run,
+                "at": self.at,
+                "started": None if self.started is None else records.encode([self.started]),
+                "version": self.version,
+                "key": self.key,
+                "marked": self.marked,
+            }
+        )
+
+    @classmethod
+    def unpack(cls, raw: RawValue) -> Begin:
+        value = unwrap(raw)
+        started: OrchestrationStarted | None = None
+        for event in records.revive(value["started"] or ()):
+            assert isinstance(event, OrchestrationStarted)
+            started = event
+        key = None if value["key"] is None else (value["key"][0], value["key"][1])
+        return cls(value["run"], datetime.fromisoformat(value["at"]), started, value["version"], key, value["marked"])
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Said:
+    """A command, and the message that brought it, if one did."""
+
+    command: Command
+    queue: str = ""
+    broker: str = ""
+    body: str = ""
+
+
+def pack_message(queue: str, broker: str, body: bytes) -> list[Any]:
+    """An answer as it came. What it means is read by the workflow."""
+    return ["message", queue, broker, body.decode()]
+
+
+def pack_command(command: Command) -> list[Any]:
+    """A command that no message brought."""
+    match command:
+        case ConfirmDispatch(tickets):
+            return ["confirm", tickets]
+        case RecordDelivery():
+            return ["delivery", command]
+        case Cancel(reason):
+            return ["cancel", reason]
+        case Approve(approved, by, reason):
+            return ["approve", approved, by, reason]
+        case RecordResult():
+            return ["result", command]
+        case _:
+            raise TypeError(f"{type(command).__name__} is nothing that a workflow is told")
+
+
+def pack_unit(items: Sequence[list[Any]], at: datetime) -> RawValue:
+    return wrap({"at": at, "items": items})
+
+
+@dataclass(slots=True)
+class Unit:
+    items: list[Said]
+    at: datetime | None = None  # None: whenever it is read
+
+
+def unpack_unit(raw: RawValue) -> Unit:
+    value = unwrap(raw)
+    return Unit([unpack_item(item) for item in value["items"]], datetime.fromisoformat(value["at"]))
+
+
+def unpack_item(item: Sequence[Any]) -> Said:
+    kind, *given = item
+    match kind:
+        case "message":
+            queue, broker, body = given
+            raw = body.encode()
+            return Said(payloads.answer(mensagem.parse(raw), raw), queue, broker, body)
+        case "confirm":
+            return Said(ConfirmDispatch([(position, attempt) for position, attempt in given[0]]))
+        case "delivery":
+            fields = dict(given[0])
+            if fields["retry_after"] is not None:
+                fields["retry_after"] = timedelta(seconds=fields["retry_after"])
+            return Said(RecordDelivery(**fields))
+        case "cancel":
+            return Said(Cancel(given[0]))
+        case "approve":
+            return Said(Approve(*given))
+        case "result":
+            fields = dict(given[0])
+            fields["dados"] = strict_json.compact(fields["dados"])
+            fields["kind"] = None if fields["kind"] is None else Kind(fields["kind"])
+            return Said(RecordResult(**fields))
+        case _:
+            raise ValueError(f"a workflow was told {kind!r}, which this version does not know")
+
+
+# -- what became true --------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Made:
+    """What a workflow made of a unit: its steps, and what became of the messages in it."""
+
+    run: int
+    at: datetime
+    steps: list[Any] = field(default_factory=list)  # [first, at, events] each
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # queue, broker, verdict
+    refused: list[tuple[str, str, str, str]] = field(default_factory=list)  # queue, broker, verdict, body
+    correlation_id: str = ""
+    key: tuple[str, str] | None = None  # of the first step
+    orders: bool = False  # messages are owed because of it
+
+    def add(self, done: Step, said: Said | None = None) -> None:
+        if done.events:
+            self.steps.append([done.first, done.at, records.encode(done.events)])
+            self.orders = self.orders or bool(done.effects)
+        if said is not None and said.queue:
+            if done.verdict.refused:
+                self.refused.append((said.queue, said.broker, done.verdict, said.body))
+            else:
+                self.counts[said.queue, said.broker, done.verdict] += 1
+
+    def __bool__(self) -> bool:
+        return bool(self.steps or self.counts or self.refused)
+
+    def pack(self) -> RawValue:
+        return wrap(
+            {
+                "run": self.run,
+                "at": self.at,
+                "steps": self.steps,
+                "counts": [[*key, count] for key, count in self.counts.items()],
+                "refused": self.refused,
+                "correlation_id": self.correlation_id,
+                "key": self.key,
+                "orders": self.orders,
+            }
+        )
+
+    @classmethod
+    def unpack(cls, raw: RawValue) -> Made:
+        value = unwrap(raw)
+        value["at"] = datetime.fromisoformat(value["at"])
+        value["steps"] = [
+            (first, datetime.fromisoformat(at), records.revive(events)) for first, at, events in value["steps"]
+        ]
+        value["counts"] = Counter(
+            {(queue, broker, Verdict(verdict)): count for queue, broker, verdict, count in value["counts"]}
+        )
+        value["key"] = None if value["key"] is None else tuple(value["key"])
+        return cls(**value)
+
+
+@dataclass(slots=True)
+class Confirmed:
+    """What a broker confirmed of the messages that were owed, as the journal has it."""
+
+    tickets: list[tuple[int, int]]
+    at: datetime
+
+    @staticmethod
+    def pack(found: Confirmed | None) -> RawValue:
+        return wrap(None if found is None else [found.tickets, found.at])
+
+    @staticmethod
+    def unpack(raw: RawValue) -> Confirmed | None:
+        value = unwrap(raw)
+        if value is None:
+            return None
+        tickets, at = value
+        return Confirmed([(position, attempt) for position, attempt in tickets], datetime.fromisoformat(at))
