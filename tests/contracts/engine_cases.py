@@ -40,7 +40,8 @@ class EngineCase:
         self.up = Server(folder, [])
         self.store_url = self.up.env["ORACULO_STORE"]
         self.prepare()
-        self.up.env |= {"ORACULO_STORE": self.store_url, "ORACULO_BROKER": self.broker_url, **self.settings()}
+        self.up.env |= {"ORACULO_STORE": self.store_url, "ORACULO_BROKER": self.broker_url, "ORACULO_FLOW_C": "on"}
+        self.up.env |= self.settings()
 
     def prepare(self) -> None:
         """The servers that it needs."""

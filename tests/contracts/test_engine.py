@@ -114,6 +114,38 @@ async def test_its_own_time_passes(engine: EngineCase) -> None:
     await engine.journal(name)
 
 
+def cognitive(*tasks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A plan of Fluxo C whose tasks go to classes of workers of their own."""
+    named = [{"task_id": f"t{n}", "task_type": "EXECUTE", "description": "x", **one} for n, one in enumerate(tasks)]
+    return {
+        "plan_id": f"plan-{source()}", "intent_id": "intent", "risk_band": "low", "tasks": named,
+        "execution_order": [one["task_id"] for one in named], "correlation_id": f"corr-{source()}", **more,
+    }  # fmt: skip
+
+
+async def test_a_plan_of_fluxo_c_is_approved_fails_and_is_undone(engine: EngineCase) -> None:
+    first, second = source(), source()
+    plan = cognitive(
+        {"worker": first}, {"worker": second, "dependencies": ["t0"], "max_retries": 0}, requires_approval=True
+    )
+    taken = engine.call("POST", "/plans", json=plan)
+    assert taken["status"] == "awaiting_approval"
+    name = taken["correlation_id"]
+    assert engine.call("POST", f"/orchestrations/{name}/approve", json={"por": "ana"})["aplicada"] is True
+    await engine.send(answer(await engine.take(first, "executador"), "feito"))
+    await engine.send(answer(await engine.take(second, "executador"), errors=FAULT))
+    for worker in (second, first):
+        undo = await engine.take(worker, "executador")
+        assert undo["task_type"] == "COMPENSATE"
+        await engine.send(answer(undo, "desfeito"))
+    result = engine.result(name)
+    assert (result["status"], result["fluxo_c"]["metrics"]["compensated_tickets"]) == ("parcial", 2)
+    events = await engine.journal(name)
+    assert (events["ApprovalGiven"], events["CompensationStarted"], events["TicketConcluded"]) == (1, 1, 3)
+    again = engine.call("POST", "/plans", json=plan)
+    assert again["correlation_id"] == name
+
+
 async def test_cancelled(engine: EngineCase) -> None:
     first, second = collects(2)
     name = engine.submit(coletas=[first, second], execucoes=[{"executador": source()}])

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from oraculo.core.commands import ConfirmDispatch, Start
-from oraculo.core.consolidation import aggregate
 from oraculo.core.events import DispatchConfirmed, OrchestrationStarted
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, react
+from oraculo.core.verdict import document
 from oraculo.core.vocabulary import Verdict
 from oraculo.engines.temporal.parcels import Made
 from oraculo.errors import EngineUnavailableError
@@ -143,7 +143,7 @@ class ProjectingHandler(Handler):
         if one.first == 1:
             self.cache.put(state)
         if state.closed_at is not None and not was_closed:
-            result = strict_json.dumps(aggregate(state))
+            result = strict_json.dumps(document(state, one.at))
             handled.batch.results[state.run] = result
             handled.closed.append(Closed(state, result))
         return state
