@@ -131,7 +131,9 @@ class Oraculo:
                 self.metrics.readings.spans = lambda: self.tracer.exporter.counts if self.tracer else {}
             codec = await self._codec(stack) if settings.takes_plans else None
             if codec is not None and self.role is not Role.TASKS:
-                self._sinks.append(topics_sink(settings, broker, codec))
+                topics = topics_sink(settings, broker, codec)
+                self._sinks.append(topics)
+                self.metrics.readings.topics = topics
             self._audit(store)
             self.projections = Projections(store, self._sinks, self.clock)
             observers.append(self.projections)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from oraculo import Worker
+from oraculo.errors import WorkError
 
 worker = Worker()
 other = Worker()
@@ -30,3 +31,10 @@ both = Worker()
 both.escavador("um")(um)
 both.escavador("falha")(falha)
 both.executador("dois")(dois)
+
+
+@both.executador("quebra")
+async def quebra(dados: list[dict[str, object]], parametros: dict[str, object]) -> dict[str, object]:
+    if "action" in parametros:  # it is asked to undo what it did
+        return {"desfeito": parametros["original_ticket_id"]}
+    raise WorkError("quebrou de vez", definitivo=True)

@@ -77,6 +77,25 @@ class Load:
         for name, status in {**endings, "erro-1": "erro", "erro-2": "erro"}.items():
             assert self.server.result(name)["status"] == status
 
+    def flow(self) -> None:
+        """A plan of Fluxo C that fails and is undone, and one that ends well."""
+        for name, workers in (("desfeito", ("dois", "quebra")), ("plano", ("dois", "dois"))):
+            tasks = [
+                {"task_id": f"t{n}", "task_type": "BUILD", "description": "x", "worker": one, "max_retries": 0,
+                 "dependencies": [f"t{n - 1}"] if n else []}
+                for n, one in enumerate(workers)
+            ]  # fmt: skip
+            plan = {
+                "plan_id": name, "intent_id": "i", "correlation_id": name, "risk_band": "high", "tasks": tasks,
+                "execution_order": [one["task_id"] for one in tasks],
+            }  # fmt: skip
+            answer = self.server.call("POST", "/api/v1/plans", json=plan)
+            assert answer is not None and answer.status_code == 202, answer
+        assert self.server.result("desfeito")["fluxo_c"]["metrics"]["compensated_tickets"] == 2
+        assert self.server.result("plano")["status"] == "concluida"
+        asked = self.server.call("POST", "/api/v1/workflows/orch-plano/query", json={"query_name": "get_status"})
+        assert asked is not None and asked.status_code == 200
+
     def _status(self, name: str) -> str:
         shown = self.server.call("GET", f"{API}/{name}")
         assert shown is not None
@@ -116,14 +135,14 @@ class Load:
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("prometheus")
     servers.use("prometheus")
-    kafka, redis = servers.own("kafka", folder), servers.own("redis", folder)
+    kafka, redis, mongo = (servers.own(name, folder) for name in ("kafka", "redis", "ferretdb"))
     server = Server(folder, [])
     prometheus = servers.own("prometheus", folder)
     assert isinstance(prometheus, Prometheus)
     prometheus.targets, prometheus.rules = [f"127.0.0.1:{server.port}"], [ROOT / "deploy" / "prometheus" / "rules.yml"]
-    with kafka, redis, Receiver("http") as receiver:
+    with kafka, redis, mongo, Receiver("http") as receiver:
         env = {"ORACULO_BROKER": f"{kafka.url},{redis.url}", "PLANTED": "x", "PYTHONPATH": str(HERE)}
-        server.up(**env, OTEL_EXPORTER_ENDPOINT=receiver.url, LOG_LEVEL="INFO")
+        server.up(**env, OTEL_EXPORTER_ENDPOINT=receiver.url, LOG_LEVEL="INFO", MONGODB_URI=mongo.url)
         worker = subprocess.Popen(
             [sys.executable, "-m", "oraculo", "worker", "planted_worker:both"],
             cwd=folder,
@@ -134,7 +153,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         try:
             with prometheus:
                 eventually(lambda: prometheus.query("orchestration_workflows_active"))
-                yield _played(server, prometheus, kafka)
+                yield _played(server, prometheus, kafka, mongo)
         finally:
             worker.kill()
             worker.wait()
@@ -142,17 +161,23 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
                 server.kill()
 
 
-def _played(server: Server, prometheus: Prometheus, kafka: Any) -> Scene:
+def _played(server: Server, prometheus: Prometheus, kafka: Any, mongo: Any) -> Scene:
     load = Load(server)
     load.good(12, "antes")
     load.bad()
+    load.flow()
     load.strange()
     eventually(lambda: _metric(server, "orchestration_notifications_total", resultado="entregue") == 1)
     sent = _metric(server, "orchestration_tickets_published_total", status="confirmed") + 1  # and the notice
+    told = Truth(server.store).told
+    eventually(lambda: sum(_all(server, "orchestration_topic_records_total")) == sum(told.values()))
+    published = sent - 1
+    sent += sum(told.values())
     produced = _metric(server, "orchestration_kafka_messages_produced_total")
     kafka.kill()
     load.good(4, "depois")
     eventually(lambda: _metric(server, "orchestration_broker_up", broker="kafka") == 0, 60)
+    mongo.kill()
     load.submit("aberta", coletas=[{"fonte": "ninguem"}])
     eventually(lambda: _measured(server, "escavador_um"), 60)
 
@@ -162,7 +187,7 @@ def _played(server: Server, prometheus: Prometheus, kafka: Any) -> Scene:
         wanted = [truth.total(f"orchestration_{name}") for name in ("journal_events_total", "dead_letters_waiting")]
         seen = prometheus.query("orchestration_journal_events_total")
         dead = prometheus.query("sum(orchestration_dead_letters_waiting)")
-        running = truth.open == 1 and truth.total("orchestration_tickets_published_total") > sent
+        running = truth.open == 1 and truth.total("orchestration_tickets_published_total") > published
         known = running and seen and dead and [float(one[0]["value"][1]) for one in (seen, dead)] == wanted
         return truth if known else None
 
@@ -184,6 +209,12 @@ def _metric(server: Server, name: str, **labels: str) -> float:
     wanted = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
     found = re.search(rf"^{name}{re.escape('{' + wanted + '}') if wanted else ''} (\S+)$", answer.text, re.MULTILINE)
     return float(found[1]) if found else -1
+
+
+def _all(server: Server, name: str) -> list[float]:
+    answer = server.call("GET", "/metrics")
+    assert answer is not None
+    return [float(value) for value in re.findall(rf"^{name}{{.*}} (\S+)$", answer.text, re.MULTILINE)]
 
 
 def plain(expression: str) -> str:
@@ -306,6 +337,10 @@ GAUGES: dict[str, Any] = {
         _by(seen, "level")["info"] >= 2 * scene.truth.total("orchestration_workflows_completed_total")
     ),
     "Spans": lambda scene, seen: _by(seen, "resultado")["feito"] > 0,
+    "Questions to workflows": lambda scene, seen: _by(seen, "query_name") == {"get_status": 1, "get_tickets": 0},
+    "Projections behind": lambda scene, seen: _by(seen, "projection").keys() == {"fluxo_c_topics", "mongodb"},
+    "Telemetry on topics": lambda scene, seen: _by(seen, "record") == scene.truth.told,
+    "Held back by the ceiling": lambda scene, seen: _one(seen) == 0,
     "Steps in one transaction": lambda scene, seen: _one(seen) >= 1,
 }
 OUTSIDE: dict[str, Any] = {  # what no orchestration's journal holds: messages by source, requests that were refused
@@ -374,5 +409,6 @@ def test_every_scrape_went_well(scene: Scene) -> None:
     assert {re.sub("_(bucket|sum|count|created)$", "", name) for name in stray} <= exported | {
         name.removesuffix("_total") for name in exported
     }
+    exported -= {"mongodb_persistence_fail_open_total"}  # nothing that MongoDB refuses for good was written
     missing = exported - {re.sub("_(bucket|sum|count)$", "", name) for name in names} - names
     assert missing == set(), "exported and fed by nobody"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from oraculo.core import events as ev
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import Cause, Status
 from oraculo.ports.store import Recorded
+from oraculo.wire.flow import telemetry
 
 Labels = frozenset[tuple[str, str]]
 P = "orchestration_"
-BAND = {"risk_band": "none"}
 
 
 class Truth:
@@ -23,6 +24,7 @@ class Truth:
         self.observed: dict[str, list[float]] = defaultdict(list)
         self.endings: dict[str, tuple[float, int]] = {}  # status → sum of durations, how many
         self.open = 0
+        self.told: Counter[str] = Counter()  # record of Fluxo C → how often it is told on a topic
         asyncio.run(self._read(store))
 
     def total(self, name: str, **labels: str) -> int:
@@ -64,18 +66,25 @@ class Truth:
             )
             for event in step.events:
                 self._event(event, step, before, confirmed)
+            if state.plan.flow is not None:
+                after = fold((one.at, one.events) for one in journal if one.first <= step.first)
+                self.told.update(one.record for one in telemetry.tell(after, step.first, step.at, step.events))
 
     def _event(self, event: ev.Event, step: Recorded, state: Orchestration, confirmed: set[tuple[int, int]]) -> None:
-        tasks = state.plan.tasks
         match event:
             case ev.OrchestrationStarted(plan=plan):
-                self._add(f"{P}workflows_started_total", status="started", **BAND)
-                for task in plan.tasks:
-                    about = {"task_type": task.kind.value, "priority": "NORMAL", **BAND}
-                    self._add(f"{P}tickets_generated_total", **about)
+                self._add(f"{P}workflows_started_total", status="started", **_band(state))
+                for position in range(len(plan.tasks)):
+                    self._generated(state, position)
+            case ev.CompensationStarted(undone, reason):
+                self._add(f"{P}compensations_triggered_total", reason=reason)
+                after = fold([(step.at, [event])], copy.deepcopy(state))
+                for position in range(after.undoes, len(after.tickets)):
+                    self._generated(after, position)
+                assert len(undone) == len(after.tickets) - after.undoes
             case ev.OrchestrationClosed(status):
                 self.open -= 1
-                self._add(f"{P}workflows_completed_total", status=status.value, **BAND)
+                self._add(f"{P}workflows_completed_total", status=status.value, **_band(state))
                 self._observe(f"{P}workflow_duration_seconds", state.started_at, step)
                 seconds, count = self.endings.get(status.value, (0.0, 0))
                 took = (step.at - state.started_at).total_seconds()
@@ -95,21 +104,21 @@ class Truth:
                 self._ticket(position, "concluida", step, state)
             case ev.AttemptFailed(position, attempt, cause):
                 self._published(position, attempt, confirmed)
-                kind = tasks[position].kind.value
+                kind = _type(state, position)
                 self._add(f"{P}retries_total", task_type=kind, retry_attempt=str(attempt))
                 self._failed(position, kind, cause, step, state)
             case ev.TicketFailed(position, attempt, status):
                 self._published(position, attempt, confirmed)
                 self._ticket(position, status.value, step, state)
                 cause = Cause.TIMEOUT if status is Status.TIMEOUT else Cause.ERRO
-                self._failed(position, tasks[position].kind.value, cause, step, state)
+                self._failed(position, _type(state, position), cause, step, state)
                 if cause is Cause.TIMEOUT:
-                    self._add(f"{P}sla_violations_total", task_type=tasks[position].kind.value, **BAND)
+                    self._add(f"{P}sla_violations_total", task_type=_type(state, position), **_band(state))
             case ev.TicketsClosed(positions, status):
                 for position in positions:
                     self._ticket(position, status.value, step, state)
                     if status is Status.TIMEOUT:
-                        self._add(f"{P}sla_violations_total", task_type=tasks[position].kind.value, **BAND)
+                        self._add(f"{P}sla_violations_total", task_type=_type(state, position), **_band(state))
             case ev.LateAnswerKept():
                 self._add(f"{P}late_answers_total")
             case ev.NoticeDelivered():
@@ -132,10 +141,29 @@ class Truth:
             self._observe(f"{P}deadline_lateness_seconds", due, step)
 
     def _ticket(self, position: int, status: str, step: Recorded, state: Orchestration) -> None:
-        self._add(f"{P}tickets_completed_total", status=status, task_type=state.plan.tasks[position].kind.value)
+        self._add(f"{P}tickets_completed_total", status=status, task_type=_type(state, position))
         since = state.tickets[position].dispatched_at
         if since is not None:
             self._observe(f"{P}ticket_duration_seconds", since, step)
+        if state.undoes and position >= state.undoes:
+            self._add(f"{P}compensations_executed_total", reason=state.undo_reason or "", status=status)
+            self._observe(f"{P}compensation_duration_seconds", since, step)
+
+    def _generated(self, state: Orchestration, position: int) -> None:
+        flow = state.plan.flow
+        priority = "NORMAL" if flow is None else flow.priority.value
+        about = {"task_type": _type(state, position), "priority": priority, **_band(state)}
+        self._add(f"{P}tickets_generated_total", **about)
 
     def _observe(self, name: str, since: object, step: Recorded) -> None:
         self.observed[name].append(max(0.0, (step.at - since).total_seconds()))  # type: ignore[operator]
+
+
+def _band(state: Orchestration) -> dict[str, str]:
+    flow = state.plan.flow
+    return {"risk_band": "none" if flow is None else flow.risk_band.value}
+
+
+def _type(state: Orchestration, position: int) -> str:
+    flow = state.plan.flow
+    return state.plan.tasks[position].kind.value if flow is None else flow.specs[position].task_type.value

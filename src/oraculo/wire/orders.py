@@ -16,6 +16,7 @@ from oraculo.wire import payloads, strict_json, trace_context
 from oraculo.wire.flow.tickets import allocation as allocated
 from oraculo.wire.flow.tickets import execution_ticket
 
+UNDOING = ("original_ticket_id", "action", "reason")  # what a worker has to know to undo something
 Encode = Callable[[str, dict[str, object]], bytes]
 
 
@@ -50,7 +51,11 @@ class OrderWriter:
             message.body = self._encode("ExecutionTicket", record)
         else:
             record["allocation_metadata"] = allocated(state, position, now)
-            message.body = strict_json.compact({**record, **strict_json.loads_trusted(message.body)})
+            envelope = strict_json.loads_trusted(message.body)
+            if flow.specs[position].compensates is not None:
+                told = {name: record["parameters"][name] for name in UNDOING}
+                envelope["payload"]["parametros"] = {**envelope["payload"]["parametros"], **told}
+            message.body = strict_json.compact({**record, **envelope})
 
 
 def _headers(flow: Flow) -> dict[str, str]:

@@ -22,6 +22,7 @@ class Readings:
         self.reception: Any = None
         self.projections: Sequence[Any] = ()
         self.mongodb: Any = None
+        self.topics: Any = None
         self.dead: Mapping[str, int] = {}
         self.log_lines: Counts = dict
         self.spans: Counts = dict
@@ -36,6 +37,7 @@ class Readings:
         yield from self._requests()
         yield from self._projections()
         yield from self._mongodb()
+        yield from self._topics()
         yield _counter("orchestration_log_lines", "Lines logged", ["level"], _keyed(self.log_lines()))
         yield _counter("orchestration_spans", "Spans, by what became of them", ["resultado"], _keyed(self.spans()))
 
@@ -182,6 +184,21 @@ class Readings:
             [],
             unnamed,
         )
+
+    def _topics(self) -> Iterable[Metric]:
+        sink = self.topics
+        told: dict[tuple[str, ...], float] = {}
+        for status in ("published", "refused") if sink else ():
+            told |= {(record, status): count for record, count in getattr(sink, status).items()}
+        yield _counter(
+            "orchestration_topic_records",
+            "Records of Fluxo C that were told on topics: telemetry, incidents, requests for approval",
+            ["record", "status"],
+            told,
+        )
+        performer = self.engine and self.engine.performer
+        held = performer and performer.held_back
+        yield _gauge("orchestration_tickets_held_back", "Tickets of Fluxo C that wait for room under the ceiling", held)
 
     def _mongodb(self) -> Iterable[Metric]:
         writer = self.mongodb
