@@ -80,6 +80,8 @@ def test_every_field_has_a_variable_with_help_and_a_default_that_is_allowed() ->
         ("ORACULO_WEBHOOK_ALLOW", "a:1, b:2 ,", "webhook_allow", ("a:1", "b:2")),
         ("ORACULO_API_KEY", "çhave", "api_key", "çhave"),
         ("ORACULO_URL", "https://o.example", "url", "https://o.example"),
+        ("MONGODB_URI", "mongodb://a:1,b:2/?replicaSet=rs0", "mongodb_uri", "mongodb://a:1,b:2/?replicaSet=rs0"),
+        ("MONGODB_FAIL_OPEN_EXECUTION_TICKETS", "True", "fail_open_tickets", True),
     ],
 )
 def test_values_are_read(variable: str, value: str, field: str, read: object) -> None:
@@ -107,6 +109,8 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("KAFKA_SCHEMA_REGISTRY_URL", "registry:8081"), ("KAFKA_SECURITY_PROTOCOL", "TLS"),
         ("KAFKA_SASL_MECHANISM", "GSSAPI"), ("SLA_TICKET_MIN_TIMEOUT_MS", "0"),
         ("SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER", "nan"), ("SCHEDULER_MAX_PARALLEL_TICKETS", "0"),
+        ("MONGODB_URI", "http://h/"), ("MONGODB_URI", "mongodb"), ("MONGODB_MAX_POOL_SIZE", "0"),
+        ("MONGODB_MIN_POOL_SIZE", "101"), ("MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "maybe"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line_that_names_variable_value_and_what_is_allowed(variable: str, value: str) -> None:

@@ -181,6 +181,20 @@ async def test_what_comes_again_changes_nothing_and_old_never_replaces_new(
         paused._give_up()
 
 
+async def test_a_plan_that_runs_again_after_it_was_forgotten(
+    store: FailingStore, sink: MongoAudit, database: Any
+) -> None:
+    await failed_flow(store)
+    await project(store, sink)
+    assert await store.prune(at(1000), 10) == 1
+    again = begin("p-1", flow(), when=100)
+    await write(store, again.started, when=100)
+    await project(store, sink)
+    (workflow,) = await mongo.all_of(database, collections.WORKFLOWS)
+    assert (workflow["run"], workflow["status"], workflow["closed_at"]) == (again.run, "pendente", None)
+    assert len(await mongo.all_of(database, collections.VALIDATIONS)) == 2
+
+
 async def test_the_chain_follows_from_the_journal(
     store: FailingStore, sink: MongoAudit, database: Any, variables: dict[str, str]
 ) -> None:

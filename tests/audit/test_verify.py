@@ -32,6 +32,7 @@ from runtime.doubles import ManualClock
 from servers import own
 
 pytestmark = pytest.mark.xdist_group("audit")
+leaves_sockets = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see conftest.py
 
 REQUEST = {"coletas": [{"fonte": "eco"}, {"fonte": "eco"}], "execucoes": [{"executador": "soma"}]}
 
@@ -73,6 +74,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "loja"
 
 
+@leaves_sockets
 async def test_mongodb_is_killed_under_load_and_nothing_is_missing(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +192,7 @@ async def test_without_mongodb_the_chain_is_made_from_the_journal(folder: Path) 
     assert [json.loads(line) for line in target.read_text().splitlines()] == expected
 
 
+@leaves_sockets
 async def test_mongodb_that_is_away_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("oraculo.adapters.sinks.mongo.writer.PATIENCE_MS", 50)
     async with SqliteStore(f"{folder}/oraculo.db") as store:

@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+import mongo
 from cli.processes import Cli, Server
 from databases import database, sql
 from oraculo.adapters.stores.sqlite import SqliteStore
@@ -145,6 +146,18 @@ async def test_replay_prune_and_doctor_on_postgresql(alone: Cli, cli: Cli) -> No
     assert found["durability"]["level"] == "warning" and found["orchestrations"]["detail"] == "1 concluida"
     assert found["members"]["detail"].startswith("none")
     assert alone.json("prune", "--older-than", "0s", "--yes", ORACULO_STORE=url)["removed"] == 1
+
+
+def test_doctor_looks_at_mongodb(alone: Cli) -> None:
+    def audit(url: str, code: int = 0) -> dict[str, str]:
+        checks = alone.json("doctor", code=code, MONGODB_URI=url, MONGODB_MIN_POOL_SIZE="0")["checks"]
+        (found,) = [one for one in checks if one["name"] == "audit"]
+        assert "segredo" not in str(checks)
+        return found
+
+    assert audit(mongo.url())["level"] == "ok"
+    assert audit("mongodb://ana:segredo@127.0.0.1:9/?serverSelectionTimeoutMS=100")["level"] == "warning"
+    assert audit("mongodb://ana:segredo@h:x/", code=1)["level"] == "broken"
 
 
 def test_doctor_says_that_postgresql_cannot_be_reached(alone: Cli) -> None:

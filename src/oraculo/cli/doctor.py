@@ -21,6 +21,7 @@ from oraculo.errors import (
     OraculoError,
     ServerUnreachableError,
     SettingsError,
+    SinkUnavailableError,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def examine(url: str | None) -> Iterator[Finding]:
         yield broken("settings", f".env: {error}", "make .env readable, or remove it")
         return
     yield fine("settings", "valid")
-    checks: list[Callable[[Settings], Iterator[Finding]]] = [_binding, _files, findings.store, _broker]
+    checks: list[Callable[[Settings], Iterator[Finding]]] = [_binding, _files, findings.store, _broker, _audit]
     for check in checks:
         yield from check(known)
     yield from _server(known, url)
@@ -125,6 +126,30 @@ async def _reach(url: str) -> Finding:
     if durability == "best-effort":
         return warning("broker", f"{where}: {durability}", f"docs/brokers/{_PAGES[broker.scheme]}.md tells what to set")
     return fine("broker", f"{where}: {durability}")
+
+
+def _audit(known: Settings) -> Iterator[Finding]:
+    if known.mongodb_uri:
+        yield asyncio.run(_reach_mongodb(known))
+
+
+async def _reach_mongodb(known: Settings) -> Finding:
+    """What is not written there stays in the journal: orchestrations go on without it."""
+    from oraculo.parts import audit_writer
+
+    where = settings.redact(known.mongodb_uri)
+    try:
+        writer = audit_writer(known)
+    except (MissingExtraError, SettingsError) as error:
+        fix = f"pip install 'oraculo[{error.extra}]'" if isinstance(error, MissingExtraError) else "change MONGODB_URI"
+        return broken("audit", str(error), fix)
+    try:
+        version = await writer.ping()
+    except SinkUnavailableError as error:
+        return warning("audit", f"{where}: {error}", "start the server, or change MONGODB_URI (docs/audit.md)")
+    finally:
+        await writer.close()
+    return fine("audit", f"{where}: MongoDB {version}")
 
 
 def _server(known: Settings, url: str | None) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from oraculo.ports.store import Recorded
 from oraculo.wire import records, strict_json, views
 
 GENESIS = "0" * 64  # what the first record of a chain builds on
-MAX_BODY = 8 * 1024 * 1024  # characters; a longer step is told by its digest alone
+MAX_BODY = 8 * 1024 * 1024  # bytes; a longer step is told by its digest alone
 SEALED = ("run", "seq", "last_seq", "at", "workflow_id", "correlation_id", "events", "digest")
 
 Record = dict[str, Any]
@@ -42,6 +42,7 @@ def names_of(started: OrchestrationStarted) -> Names:
 
 def record_of(step: Recorded, names: Names, previous: str) -> Record:
     text = step.text or records.encode(step.events).decode()
+    raw = text.encode()
     record: Record = {
         "run": step.run,
         "seq": step.first,
@@ -50,8 +51,8 @@ def record_of(step: Recorded, names: Names, previous: str) -> Record:
         "workflow_id": names.workflow_id,
         "correlation_id": names.correlation_id,
         "events": [views.event_name(type(event)) for event in step.events],
-        "digest": sha256(text.encode()).hexdigest(),
-        "body": text if len(text) <= MAX_BODY else None,
+        "digest": sha256(raw).hexdigest(),
+        "body": text if len(raw) <= MAX_BODY else None,
     }
     return {"_id": f"{step.run}:{step.first}", **record, "previous_hash": previous, "hash": seal(record, previous)}
 

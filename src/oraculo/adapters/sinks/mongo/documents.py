@@ -21,7 +21,9 @@ from oraculo.wire import strict_json
 
 Document = dict[str, Any]
 
-VERSION = "journal_version"  # of the orchestration, when the document was made: an older one never replaces a newer one
+# What a document was made from: the number of the orchestration, which grows with time, and how many events it had. As
+# text that sorts: an older document never replaces a newer one, not even of an earlier run of the same plan.
+ORDER = "journal_order"
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 _MS = timedelta(milliseconds=1)
 _LARGEST = 2**63
@@ -46,7 +48,7 @@ def _identity(state: Orchestration) -> Document:
         "intent_id": None if flow is None else flow.intent_id,
         "decision_id": None if flow is None else flow.decision_id or None,
         "correlation_id": state.correlation_id if flow is None else flow.correlation_id,
-        VERSION: state.version,
+        ORDER: f"{state.run:019d}.{state.version:09d}",
     }
 
 
@@ -304,12 +306,11 @@ def accepted(state: Orchestration) -> Document | None:
     """Of a plan of Fluxo C that runs: it was found valid."""
     if state.plan.flow is None:
         return None
-    return _validation(
-        f"{workflow_of(state)}:accepted",
-        state.started_at,
-        {**_identity(state), VERSION: 1},
-        {"valid": True, "errors": [], "tickets": len(state.plan.tasks)},
-    )
+    about = _identity(state)
+    del about[ORDER]
+    asked = state.undoes or len(state.plan.tasks)
+    found = {"valid": True, "errors": [], "tickets": asked}
+    return _validation(f"{state.run}:accepted", state.started_at, about, found)
 
 
 def noted(event: SystemEvent) -> Document | None:
@@ -323,7 +324,7 @@ def noted(event: SystemEvent) -> Document | None:
     return _validation(
         f"system:{event.id}",
         event.at,
-        {"workflow_id": None, **known, VERSION: 1},
+        {"workflow_id": None, **known},
         {"valid": valid, "errors": [] if valid else reasons},
     )
 

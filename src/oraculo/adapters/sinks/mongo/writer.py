@@ -19,8 +19,9 @@ from pymongo import AsyncMongoClient, IndexModel, ReplaceOne, WriteConcern
 from pymongo.errors import BulkWriteError, OperationFailure, PyMongoError
 from pymongo.monitoring import ConnectionPoolListener
 
+from oraculo import redaction
 from oraculo.adapters.sinks.mongo import collections
-from oraculo.adapters.sinks.mongo.documents import VERSION, Document
+from oraculo.adapters.sinks.mongo.documents import ORDER, Document
 from oraculo.errors import SettingsError, SinkUnavailableError
 
 log = structlog.get_logger("oraculo.mongodb")
@@ -91,19 +92,11 @@ class Writer:
         self._prepared = False
         try:
             self.client: AsyncMongoClient[Document] = AsyncMongoClient(
-                url,
-                appname="oraculo",
-                tz_aware=True,
-                maxPoolSize=max_pool,
-                minPoolSize=min_pool,
-                serverSelectionTimeoutMS=PATIENCE_MS,
-                connectTimeoutMS=PATIENCE_MS,
-                socketTimeoutMS=SILENCE_MS,
-                event_listeners=[self.pool],
+                url, tz_aware=True, event_listeners=[self.pool], **_options(url, max_pool, min_pool)
             )
             self.database = self.client.get_database(database, write_concern=WriteConcern("majority"))
-        except PyMongoError as error:
-            raise SettingsError("MONGODB_URI", "***", str(error)) from None
+        except (PyMongoError, ValueError) as error:
+            raise SettingsError("MONGODB_URI", redaction.urls(url), str(error)) from None
 
     @property
     def open(self) -> bool:
@@ -112,6 +105,10 @@ class Writer:
 
     async def close(self) -> None:
         await self.client.close()
+
+    async def ping(self) -> str:
+        """The version that it says it is."""
+        return str((await self._reached("", "ping", self.client.server_info())).get("version"))
 
     # -- indexes -----------------------------------------------------------------------------------------------------
 
@@ -172,7 +169,7 @@ class Writer:
 
     async def _replace(self, name: str, documents: Sequence[Document]) -> list[Document]:
         """All of them, when some are not there, or newer there."""
-        orders = [ReplaceOne({"_id": one["_id"], VERSION: {"$lt": one[VERSION]}}, one) for one in documents]
+        orders = [ReplaceOne({"_id": one["_id"], ORDER: {"$lt": one[ORDER]}}, one) for one in documents]
         done = await self.database[name].bulk_write(orders, ordered=False)
         return [] if done.matched_count == len(documents) else list(documents)
 
@@ -224,6 +221,19 @@ class Writer:
         text = json.dumps(document, default=str)[:KEPT]  # whatever is in it
         kept = {"_id": f"{name}:{document['_id']}", "collection": name, "reason": reason, "document": text}
         await self._reached(collections.REFUSED, "insert", self._insert(collections.REFUSED, [kept]))
+
+
+def _options(url: str, max_pool: int, min_pool: int) -> dict[str, Any]:
+    """What the URL says itself is left to it."""
+    ours = {
+        "appname": "oraculo",
+        "maxPoolSize": max_pool,
+        "minPoolSize": min_pool,
+        "serverSelectionTimeoutMS": PATIENCE_MS,
+        "connectTimeoutMS": PATIENCE_MS,
+        "socketTimeoutMS": SILENCE_MS,
+    }
+    return {name: value for name, value in ours.items() if f"{name.lower()}=" not in url.lower()}
 
 
 def _reason(error: Exception) -> str:
