@@ -92,8 +92,10 @@ def parcels(works: Sequence[Work]) -> list[list[list[Any]]]:
         if found[-1] and size + len(work.body) > AT_ONCE:
             found.append([])
             size = 0
-        said = pack_message(work.queue, work.broker, work.body) if work.body else pack_command(work.command)
-        found[-1].append(said)
+        if work.body:
+            found[-1].append(pack_message(work.queue, work.broker, work.body, work.command))
+        else:
+            found[-1].append(pack_command(work.command))
         size += len(work.body)
     return found
 
