@@ -113,10 +113,6 @@ async def marked(world: World) -> bool:
     return world.engine.link.marked
 
 
-async def answers(world: World) -> bool:
-    return world.engine.failing is None
-
-
 async def closed(world: World, name: str, count: int) -> bool:
     state = await world.oraculo.state(name)
     return sum(ticket.closed_at is not None for ticket in state.tickets) == count

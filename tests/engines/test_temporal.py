@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from services.server import Server
 
 import servers
-from engines.temporal_world import World, answers, closed, connected, marked, opened, until
+from engines.temporal_world import World, closed, connected, marked, opened, until
 from oraculo.core.cognitive import TaskNode
-from oraculo.core.commands import Approve
+from oraculo.core.commands import Approve, RecordResult
+from oraculo.core.ticket_id import ticket_id
+from oraculo.engines.temporal.parcels import Confirmed, Made
 from oraculo.errors import DuplicateCorrelationError, EngineUnavailableError
 from oraculo.runtime.intake import result_work
 from oraculo.runtime.work import Work
@@ -146,6 +147,49 @@ async def test_a_plan_that_does_not_fit_into_a_payload(world: World) -> None:
     assert sum(event.ByteSize() for event in history.events) < 100_000
 
 
+async def test_what_is_tried_again_is_not_done_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = world.engine.carry_out
+    forgetful = 0
+
+    async def twice(made: Made) -> Confirmed | None:
+        """As if Temporal had not heard of the first time; now and then the process does not know of it either."""
+        nonlocal forgetful
+        first = await once(made)
+        forgetful += 1
+        if forgetful % 2:
+            world.engine.handler.cache.drop(made.run)
+        assert await once(made) == first
+        return first
+
+    monkeypatch.setattr(world.engine, "carry_out", twice)
+    name, (first, second) = await world.submit(2, execucoes=[{"executador": "soma"}], notificar={"fila": "avisos"})
+    source = [await world.order(first), await world.order(second)]
+    await world.answer(source[0])
+    await world.answer(source[0], source[1])  # one is a duplicate
+    await world.answer(await world.order("soma", "executador"))
+    assert (await world.result(name))["status"] == "concluida"
+    await world.temporal.get_workflow_handle(f"orch-{name}").result()
+    for queue in (f"escavador_{first}", f"escavador_{second}", "executador_soma"):
+        assert await world.engine.broker.fetch(queue, limit=1, wait=0) == []
+    assert len(await world.engine.broker.fetch("avisos", limit=2, wait=0)) == 1
+    counts = await world.engine.store.counts()
+    assert counts == {(names.RESULTS, "applied"): 3, (names.RESULTS, "duplicate"): 1}
+    await world.check(name)
+
+
+async def test_answers_that_are_no_envelopes(world: World) -> None:
+    name, (source,) = await world.submit(1)
+    order = await world.order(source)
+    told = RecordResult(True, b'{"de": "outra fila"}', [], ticket=order["ticket_id"], attempt=1, digest=7)
+    unreadable = bytes(range(256))
+    stray = RecordResult(True, b"1", [], ticket=ticket_id(1, 1))
+    works = [Work(command, name, queue="execution.results", body=unreadable) for command in (stray, told)]
+    await world.engine.submit(works)
+    assert (await world.result(name))["coletas"][0]["dados"] == {"de": "outra fila"}
+    (letter,) = await world.engine.store.dead_letters()
+    assert (letter.queue, letter.reason, letter.body) == ("execution.results", "unknown_ticket", unreadable)
+
+
 async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
     name, (first, second) = await world.submit(2)
     orders = [await world.order(first), await world.order(second)]
@@ -158,32 +202,23 @@ async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
     await world.check(name)
 
 
-async def test_histories_do_not_grow_for_ever_and_the_server_may_come_and_go(tmp_path: Path) -> None:
+async def test_histories_do_not_grow_for_ever(tmp_path: Path) -> None:
     server = servers.own("temporal", tmp_path)
     server.options = ("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")  # type: ignore[attr-defined]
     async with opened(tmp_path, server.url) as world:
         with pytest.raises(EngineUnavailableError):
             await world.submit(1)
         assert world.engine.failing is not None
-        server.start()
-        try:
-            await connected(world)
-            await _goes_on(world, server)
-        finally:
-            server.kill()
+        with server:
+            await _goes_on(await connected(world))
 
 
-async def _goes_on(world: World, server: Server) -> None:
+async def _goes_on(world: World) -> None:
     name, sources = await world.submit(14)
     handle = world.temporal.get_workflow_handle(f"orch-{name}")
     first = (await handle.describe()).run_id
     for number, source in enumerate(sources):
         await world.answer(await world.order(source), dados=number)
-        if number == 6:
-            await until(lambda: closed(world, name, 7))
-            await asyncio.to_thread(server.kill)
-            await asyncio.to_thread(server.start)
-            await until(lambda: answers(world))
     result = await world.result(name)
     assert [one["dados"] for one in result["coletas"]] == list(range(14))
     assert [one["tentativas"] for one in result["coletas"]] == [1] * 14

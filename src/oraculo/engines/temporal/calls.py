@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from temporalio.client import Client, WorkflowUpdateFailedError
@@ -28,6 +29,7 @@ from oraculo.runtime.work import Work
 WORKFLOW, SIGNAL, UPDATE = "OrchestrationWorkflow", "tickets_completed", "command"
 AT_ONCE = 512 * 1024  # bytes of answers in one signal
 MOST_PAYLOAD = 1_000_000  # bytes; Temporal takes 2 MB
+TASK = timedelta(seconds=5)  # after which a workflow task whose process died is given to another
 
 
 def workflow_id(state: Orchestration) -> str:
@@ -57,6 +59,7 @@ async def begin(
             id_conflict_policy=conflict,
             search_attributes=TypedSearchAttributes(pairs) if how.marked else None,
             memo=None if how.marked else attributes,
+            task_timeout=TASK,
             rpc_timeout=CALL,
             request_eager_start=here,
         )
@@ -89,8 +92,10 @@ def parcels(works: Sequence[Work]) -> list[list[list[Any]]]:
         if found[-1] and size + len(work.body) > AT_ONCE:
             found.append([])
             size = 0
-        said = pack_message(work.queue, work.broker, work.body) if work.body else pack_command(work.command)
-        found[-1].append(said)
+        if work.body:
+            found[-1].append(pack_message(work.queue, work.broker, work.body, work.command))
+        else:
+            found[-1].append(pack_command(work.command))
         size += len(work.body)
     return found
 

@@ -274,24 +274,30 @@ class TemporalEngine(LocalEngine):
         await super().submit([work])
         if work.missing:
             raise StoreUnavailableError(f"the journal of {made.run} lacks steps that its workflow has made")
+        if len(work.news) < len(made.steps):
+            await self._compare(made)
         for done in work.news:
             for event in done.events:
                 if isinstance(event, DispatchConfirmed):
                     self.performer.recorded(made.run, event.tickets)
-        if not made.orders:
-            return None
-        return await self._send_orders(made, work)
+        return await self._send_orders(made) if made.orders else None
 
-    async def _send_orders(self, made: Made, work: Projection) -> Confirmed | None:
-        last = max((first + len(events) - 1 for first, _, events in made.steps), default=0)
-        if len(work.news) < len(made.steps):  # another try wrote them; it may have come further
-            later = await self.store.events(made.run, last, 1)
-            if later:
-                event = confirmation(later[0])
-                return None if event is None else Confirmed(event.tickets, later[0].at)
+    async def _compare(self, made: Made) -> None:
+        """What another try has written must be the same: what a workflow makes follows from its history alone."""
+        first = made.steps[0][0]
+        recorded = await self.store.events(made.run, first - 1, len(made.steps))
+        if [(one.first, one.at, one.events) for one in recorded] != made.steps:
+            log.error("a workflow made something else than the journal has", run=made.run, first=first)
+            raise StoreUnavailableError(f"the journal of {made.run} is not what its workflow made")
+
+    async def _send_orders(self, made: Made) -> Confirmed | None:
         state = self.handler.cache.get(made.run) or await self.handler.state(made.run)
-        if state is None or (last and state.version != last):
+        if state is None:
             return None
+        if state.version > made.version:  # another try came further
+            later = await self.store.events(made.run, made.version, 1)
+            event = confirmation(later[0])
+            return None if event is None else Confirmed(event.tickets, later[0].at)
         owed = owed_effects(state)
         self.performer.take(state, owed)
         orders = [order for effect in owed if isinstance(effect, Publish) for order in effect.tickets]

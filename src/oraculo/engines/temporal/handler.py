@@ -7,6 +7,7 @@ orchestration whose workflow has ended.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -156,7 +157,7 @@ class ProjectingHandler(Handler):
             batch.counts[_source(queue, broker), FATE_OF[Verdict(verdict)]] += count
         name = None if state is None else state.correlation_id
         for queue, broker, verdict, body in made.refused:
-            batch.dead.append(DeadLetter(queue, verdict, explain(verdict), body.encode(), name))
+            batch.dead.append(DeadLetter(queue, verdict, explain(verdict), b64decode(body), name))
             batch.counts[_source(queue, broker), Fate.QUARANTINED] += 1
 
     async def _before_commit(

@@ -32,7 +32,7 @@ T = TypeVar("T")
 CALL = timedelta(seconds=5)  # that one call may take
 CONNECT = 5.0
 LOOK, LOOK_AGAIN = 2.0, 0.25  # seconds between two looks at a server that works, and at one that does not
-STICKY = timedelta(seconds=3)  # that a workflow waits for the process that knew it last
+STICKY = timedelta(seconds=5)  # that a workflow waits for the process that knew it last
 LEAVE = timedelta(seconds=5)  # for what is under way at a stop
 WORKFLOWS_AT_ONCE, DEEDS_AT_ONCE, REMEMBERED = 200, 1000, 5000
 ATTRIBUTES = ("OraculoCorrelation", "OraculoPlan", "OraculoIntent", "OraculoRisk", "OraculoStatus")

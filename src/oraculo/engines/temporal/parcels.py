@@ -8,6 +8,7 @@ What a workflow made true goes the other way: steps as the journal has them, and
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, Rec
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.step import Step
 from oraculo.core.vocabulary import Kind, Verdict
-from oraculo.wire import mensagem, payloads, records, strict_json
+from oraculo.wire import mensagem, names, payloads, records, strict_json
 
 JSON = {"encoding": b"json/plain"}
 
@@ -83,12 +84,14 @@ class Said:
     command: Command
     queue: str = ""
     broker: str = ""
-    body: str = ""
+    body: bytes = b""
 
 
-def pack_message(queue: str, broker: str, body: bytes) -> list[Any]:
-    """An answer as it came. What it means is read by the workflow."""
-    return ["message", queue, broker, body.decode()]
+def pack_message(queue: str, broker: str, body: bytes, command: Command) -> list[Any]:
+    """An answer as it came. What it means is read by the workflow, where it is one of our own envelopes."""
+    if queue == names.RESULTS:
+        return ["message", queue, broker, body.decode()]
+    return ["answer", queue, broker, b64encode(body).decode(), command]
 
 
 def pack_command(command: Command) -> list[Any]:
@@ -129,7 +132,10 @@ def unpack_item(item: Sequence[Any]) -> Said:
         case "message":
             queue, broker, body = given
             raw = body.encode()
-            return Said(payloads.answer(mensagem.parse(raw), raw), queue, broker, body)
+            return Said(payloads.answer(mensagem.parse(raw), raw), queue, broker, raw)
+        case "answer":
+            queue, broker, body, fields = given
+            return Said(_result(fields), queue, broker, b64decode(body))
         case "confirm":
             return Said(ConfirmDispatch([(position, attempt) for position, attempt in given[0]]))
         case "delivery":
@@ -142,12 +148,15 @@ def unpack_item(item: Sequence[Any]) -> Said:
         case "approve":
             return Said(Approve(*given))
         case "result":
-            fields = dict(given[0])
-            fields["dados"] = strict_json.compact(fields["dados"])
-            fields["kind"] = None if fields["kind"] is None else Kind(fields["kind"])
-            return Said(RecordResult(**fields))
+            return Said(_result(given[0]))
         case _:
             raise ValueError(f"a workflow was told {kind!r}, which this version does not know")
+
+
+def _result(fields: dict[str, Any]) -> RecordResult:
+    fields["dados"] = strict_json.compact(fields["dados"])
+    fields["kind"] = None if fields["kind"] is None else Kind(fields["kind"])
+    return RecordResult(**fields)
 
 
 # -- what became true --------------------------------------------------------------------------------------------------
@@ -155,13 +164,15 @@ def unpack_item(item: Sequence[Any]) -> Said:
 
 @dataclass(slots=True)
 class Made:
-    """What a workflow made of a unit: its steps, and what became of the messages in it."""
+    """What a workflow made of a unit: its steps, and what became of the messages in it. `version` is how far it has
+    come with them."""
 
     run: int
     at: datetime
+    version: int = 0
     steps: list[Any] = field(default_factory=list)  # [first, at, events] each
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # queue, broker, verdict
-    refused: list[tuple[str, str, str, str]] = field(default_factory=list)  # queue, broker, verdict, body
+    refused: list[tuple[str, str, str, str]] = field(default_factory=list)  # queue, broker, verdict, body in Base64
     correlation_id: str = ""
     key: tuple[str, str] | None = None  # of the first step
     orders: bool = False  # messages are owed because of it
@@ -172,7 +183,7 @@ class Made:
             self.orders = self.orders or bool(done.effects)
         if said is not None and said.queue:
             if done.verdict.refused:
-                self.refused.append((said.queue, said.broker, done.verdict, said.body))
+                self.refused.append((said.queue, said.broker, done.verdict, b64encode(said.body).decode()))
             else:
                 self.counts[said.queue, said.broker, done.verdict] += 1
 
@@ -184,6 +195,7 @@ class Made:
             {
                 "run": self.run,
                 "at": self.at,
+                "version": self.version,
                 "steps": self.steps,
                 "counts": [[*key, count] for key, count in self.counts.items()],
                 "refused": self.refused,

@@ -241,6 +241,7 @@ class OrchestrationWorkflow:
         """What became true is in the journal, and what is owed is sent, when this returns. What no broker has confirmed
         by then is confirmed by a signal, or asked for again later."""
         if made or made.orders:
+            made.version = self._known.version
             call = workflow.execute_local_activity if local else workflow.execute_activity
             answer = await call(
                 "carry_out",
