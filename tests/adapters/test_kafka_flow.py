@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from io import BytesIO
 
+import fastavro
 import pytest
 from aiokafka import TopicPartition
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.test_kafka import _address, _admin, ack, bodies, opened, some_queue, take
+from adapters.test_kafka import SOON, _address, _admin, ack, bodies, opened, some_queue, take
+from oraculo import flow_parts
 from oraculo.adapters.brokers.kafka import KafkaBroker
 from oraculo.adapters.brokers.kafka.assignor import HoldingAssignor, News, Stake
 from oraculo.adapters.brokers.kafka.ferry import partition_of
 from oraculo.adapters.brokers.kafka.options import parse
 from oraculo.errors import SettingsError
 from oraculo.ports.broker import Outgoing
+from oraculo.settings import load
+from oraculo.wire.flow import schemas
+from oraculo.wire.flow.decisions import decision_of
 from servers import imitated, shared
+from wire.flow.samples import DECISION, TICKET
 
 PARTITIONS = 6
 
@@ -130,6 +138,46 @@ async def test_what_is_compressed_arrives_as_it_was(stack: AsyncExitStack) -> No
     batch.append(key=None, value=body, timestamp=None)
     batch.close()
     assert len(batch._build()) < 2000
+
+
+async def test_a_decision_of_a_plain_producer_and_a_ticket_for_a_plain_consumer(stack: AsyncExitStack) -> None:
+    """With the settings of an installation: everything else stays on its own broker."""
+    address, consensus, tickets = _address(shared("kafka")), some_queue(), some_queue()
+    chosen = load(
+        {
+            "KAFKA_BOOTSTRAP_SERVERS": address,
+            "KAFKA_CONSENSUS_TOPIC": consensus,
+            "KAFKA_TICKETS_TOPIC": tickets,
+            "KAFKA_CONSUMER_GROUP_ID": f"grupo-{secrets.token_hex(4)}",
+        },
+        None,
+    )
+    broker, codec = flow_parts.broker_for(chosen), flow_parts.codec_of(chosen, flow_parts.registry_of(chosen))
+    stack.push_async_callback(broker.close)
+    plain = Producer({"bootstrap.servers": address})
+    file = BytesIO(b"\0\0\0\0\2")
+    file.seek(5)
+    fastavro.schemaless_writer(file, fastavro.parse_schema(schemas.schema("ConsolidatedDecision")), DECISION)
+    plain.produce(consensus, file.getvalue())
+    plain.produce(consensus, json.dumps(DECISION))
+    assert await asyncio.to_thread(plain.flush, 10) == 0
+    taken = await take(broker, consensus, 2)
+    await codec.learn([one.body for one in taken])
+    for one in taken:
+        decision = decision_of(codec.decode(("ConsolidatedDecision", "CognitivePlan"), one.body))
+        assert decision.plan is not None and decision.plan.plan_id == "plan-1"
+    await ack(broker, taken)
+    body = codec.encode("ExecutionTicket", TICKET)
+    await broker.publish([Outgoing(tickets, body, "id", None, "plan-1"), Outgoing("fila", b"x", "id")])
+    consumer = Consumer({"bootstrap.servers": address, "group.id": tickets, "auto.offset.reset": "earliest"})
+    consumer.subscribe([tickets])
+    record = await asyncio.to_thread(consumer.poll, SOON)
+    consumer.close()
+    assert record is not None and record.error() is None
+    assert record.key() == b"plan-1" and dict(record.headers())["message_id"] == b"id"
+    parsed = fastavro.parse_schema(schemas.schema("ExecutionTicket"))
+    assert fastavro.schemaless_reader(BytesIO(record.value()[5:]), parsed, None) == TICKET
+    assert [one.body for one in await broker.fetch("fila", limit=5, wait=0)] == [b"x"]
 
 
 def test_compression_is_none_or_gzip() -> None:
