@@ -27,10 +27,16 @@ from oraculo.ports.broker import Outgoing
 from oraculo.settings import load
 from oraculo.wire.flow import schemas
 from oraculo.wire.flow.decisions import decision_of
-from servers import imitated, shared
+from servers import shared, use
 from wire.flow.samples import DECISION, TICKET
 
 PARTITIONS = 6
+
+
+def real() -> str:
+    """Not an imitation."""
+    use("kafka")
+    return shared("kafka")
 
 
 @pytest.fixture
@@ -59,7 +65,7 @@ def test_a_key_always_belongs_to_one_partition(key: str, count: int) -> None:
 
 
 async def test_messages_of_one_key_share_a_partition_with_those_of_plain_clients(stack: AsyncExitStack) -> None:
-    url, queue = shared("kafka"), some_queue()
+    url, queue = real(), some_queue()
     broker = opened(stack, f"{url}?partitions={PARTITIONS}")
     keys = [f"plan-{number}" for number in range(8)]
     await broker.publish([Outgoing(queue, b"%d" % n, f"id-{n}", {"h": "x"}, keys[n % 8]) for n in range(24)])
@@ -81,9 +87,7 @@ async def test_messages_of_one_key_share_a_partition_with_those_of_plain_clients
 
 
 async def test_one_group_reads_several_topics_and_no_message_is_mistaken_for_another(stack: AsyncExitStack) -> None:
-    if imitated("kafka"):
-        pytest.skip("only an imitation of Kafka is here: it knows no groups of several topics")
-    url, group = f"{shared('kafka')}?partitions=2", f"grupo-{secrets.token_hex(4)}"
+    url, group = f"{real()}?partitions=2", f"grupo-{secrets.token_hex(4)}"
     queues = [some_queue(), some_queue()]
     both = dict.fromkeys(queues, group)
     brokers = [KafkaBroker(url, both), KafkaBroker(url, both)]
@@ -104,7 +108,7 @@ async def test_one_group_reads_several_topics_and_no_message_is_mistaken_for_ano
     assert {queue: sorted(found) for queue, found in seen.items()} == {queue: list(range(40)) for queue in queues}
     for broker in brokers:
         await broker.close()
-    async with _admin(shared("kafka")) as admin:
+    async with _admin(real()) as admin:
         groups = {name for name, _ in await admin.list_consumer_groups()}
         assert group in groups and not groups & {f"oraculo.{queue}" for queue in queues}
         said = await admin.list_consumer_group_offsets(group)
@@ -131,7 +135,7 @@ def test_members_hear_of_nobody_who_reads_another_topic() -> None:
 
 async def test_what_is_compressed_arrives_as_it_was(stack: AsyncExitStack) -> None:
     queue, body = some_queue(), b"0" * 100_000
-    broker = opened(stack, f"{shared('kafka')}?compression=gzip")
+    broker = opened(stack, f"{real()}?compression=gzip")
     await broker.publish([Outgoing(queue, body, "id")])
     assert [one.body for one in await take(broker, queue, 1)] == [body]
     batch = (await broker._link.ready(5)).producer.create_batch()
@@ -142,7 +146,7 @@ async def test_what_is_compressed_arrives_as_it_was(stack: AsyncExitStack) -> No
 
 async def test_a_decision_of_a_plain_producer_and_a_ticket_for_a_plain_consumer(stack: AsyncExitStack) -> None:
     """With the settings of an installation: everything else stays on its own broker."""
-    address, consensus, tickets = _address(shared("kafka")), some_queue(), some_queue()
+    address, consensus, tickets = _address(real()), some_queue(), some_queue()
     chosen = load(
         {
             "KAFKA_BOOTSTRAP_SERVERS": address,
