@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from io import BytesIO
 
+import fastavro
 import pytest
 from aiokafka import TopicPartition
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.test_kafka import _address, _admin, ack, bodies, opened, some_queue, take
+from adapters.test_kafka import SOON, _address, _admin, ack, bodies, opened, some_queue, take
+from oraculo import flow_parts
 from oraculo.adapters.brokers.kafka import KafkaBroker
 from oraculo.adapters.brokers.kafka.assignor import HoldingAssignor, News, Stake
 from oraculo.adapters.brokers.kafka.ferry import partition_of
 from oraculo.adapters.brokers.kafka.options import parse
 from oraculo.errors import SettingsError
 from oraculo.ports.broker import Outgoing
-from servers import imitated, shared
+from oraculo.settings import load
+from oraculo.wire.flow import schemas
+from oraculo.wire.flow.decisions import decision_of
+from servers import shared, use
+from wire.flow.samples import DECISION, TICKET
 
 PARTITIONS = 6
+
+
+def real() -> str:
+    """Not an imitation."""
+    use("kafka")
+    return shared("kafka")
 
 
 @pytest.fixture
@@ -51,7 +65,7 @@ def test_a_key_always_belongs_to_one_partition(key: str, count: int) -> None:
 
 
 async def test_messages_of_one_key_share_a_partition_with_those_of_plain_clients(stack: AsyncExitStack) -> None:
-    url, queue = shared("kafka"), some_queue()
+    url, queue = real(), some_queue()
     broker = opened(stack, f"{url}?partitions={PARTITIONS}")
     keys = [f"plan-{number}" for number in range(8)]
     await broker.publish([Outgoing(queue, b"%d" % n, f"id-{n}", {"h": "x"}, keys[n % 8]) for n in range(24)])
@@ -73,9 +87,7 @@ async def test_messages_of_one_key_share_a_partition_with_those_of_plain_clients
 
 
 async def test_one_group_reads_several_topics_and_no_message_is_mistaken_for_another(stack: AsyncExitStack) -> None:
-    if imitated("kafka"):
-        pytest.skip("only an imitation of Kafka is here: it knows no groups of several topics")
-    url, group = f"{shared('kafka')}?partitions=2", f"grupo-{secrets.token_hex(4)}"
+    url, group = f"{real()}?partitions=2", f"grupo-{secrets.token_hex(4)}"
     queues = [some_queue(), some_queue()]
     both = dict.fromkeys(queues, group)
     brokers = [KafkaBroker(url, both), KafkaBroker(url, both)]
@@ -96,7 +108,7 @@ async def test_one_group_reads_several_topics_and_no_message_is_mistaken_for_ano
     assert {queue: sorted(found) for queue, found in seen.items()} == {queue: list(range(40)) for queue in queues}
     for broker in brokers:
         await broker.close()
-    async with _admin(shared("kafka")) as admin:
+    async with _admin(real()) as admin:
         groups = {name for name, _ in await admin.list_consumer_groups()}
         assert group in groups and not groups & {f"oraculo.{queue}" for queue in queues}
         said = await admin.list_consumer_group_offsets(group)
@@ -123,13 +135,53 @@ def test_members_hear_of_nobody_who_reads_another_topic() -> None:
 
 async def test_what_is_compressed_arrives_as_it_was(stack: AsyncExitStack) -> None:
     queue, body = some_queue(), b"0" * 100_000
-    broker = opened(stack, f"{shared('kafka')}?compression=gzip")
+    broker = opened(stack, f"{real()}?compression=gzip")
     await broker.publish([Outgoing(queue, body, "id")])
     assert [one.body for one in await take(broker, queue, 1)] == [body]
     batch = (await broker._link.ready(5)).producer.create_batch()
     batch.append(key=None, value=body, timestamp=None)
     batch.close()
     assert len(batch._build()) < 2000
+
+
+async def test_a_decision_of_a_plain_producer_and_a_ticket_for_a_plain_consumer(stack: AsyncExitStack) -> None:
+    """With the settings of an installation: everything else stays on its own broker."""
+    address, consensus, tickets = _address(real()), some_queue(), some_queue()
+    chosen = load(
+        {
+            "KAFKA_BOOTSTRAP_SERVERS": address,
+            "KAFKA_CONSENSUS_TOPIC": consensus,
+            "KAFKA_TICKETS_TOPIC": tickets,
+            "KAFKA_CONSUMER_GROUP_ID": f"grupo-{secrets.token_hex(4)}",
+        },
+        None,
+    )
+    broker, codec = flow_parts.broker_for(chosen), flow_parts.codec_of(chosen, flow_parts.registry_of(chosen))
+    stack.push_async_callback(broker.close)
+    plain = Producer({"bootstrap.servers": address})
+    file = BytesIO(b"\0\0\0\0\2")
+    file.seek(5)
+    fastavro.schemaless_writer(file, fastavro.parse_schema(schemas.schema("ConsolidatedDecision")), DECISION)
+    plain.produce(consensus, file.getvalue())
+    plain.produce(consensus, json.dumps(DECISION))
+    assert await asyncio.to_thread(plain.flush, 10) == 0
+    taken = await take(broker, consensus, 2)
+    await codec.learn([one.body for one in taken])
+    for one in taken:
+        decision = decision_of(codec.decode(("ConsolidatedDecision", "CognitivePlan"), one.body))
+        assert decision.plan is not None and decision.plan.plan_id == "plan-1"
+    await ack(broker, taken)
+    body = codec.encode("ExecutionTicket", TICKET)
+    await broker.publish([Outgoing(tickets, body, "id", None, "plan-1"), Outgoing("fila", b"x", "id")])
+    consumer = Consumer({"bootstrap.servers": address, "group.id": tickets, "auto.offset.reset": "earliest"})
+    consumer.subscribe([tickets])
+    record = await asyncio.to_thread(consumer.poll, SOON)
+    consumer.close()
+    assert record is not None and record.error() is None
+    assert record.key() == b"plan-1" and dict(record.headers())["message_id"] == b"id"
+    parsed = fastavro.parse_schema(schemas.schema("ExecutionTicket"))
+    assert fastavro.schemaless_reader(BytesIO(record.value()[5:]), parsed, None) == TICKET
+    assert [one.body for one in await broker.fetch("fila", limit=5, wait=0)] == [b"x"]
 
 
 def test_compression_is_none_or_gzip() -> None:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
 
 import pytest
 
 from adapters.test_failover import Member
+from core.given import Story, coleta, plan
 from oraculo import flow_parts
 from oraculo.adapters.brokers.failover import FailoverBroker
 from oraculo.adapters.brokers.kafka import KafkaBroker
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
+from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.registry.http import HttpRegistry
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.api.brokers import members
 from oraculo.api.health import state_of_health
 from oraculo.bootstrap import Oraculo
+from oraculo.core.effects import Publish
+from oraculo.core.plan import Task
+from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Kind
 from oraculo.errors import BrokerError, BrokerUnavailableError
 from oraculo.ports.broker import Broker, Outgoing, Settle, Settlement
+from oraculo.runtime.perform import Performer
+from oraculo.runtime.work import Work
 from oraculo.settings import load
 from oraculo.wire.flow.topics import Topics
 
@@ -42,6 +51,22 @@ class Pair:
         self.main, self.other = Member("amqp", "power-safe"), Counting()
         self.main.volatile = False
         self.both = RoutingBroker(self.main, self.other, Topics().every)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def _no_result(_run: int) -> bytes | None:
+    return None
+
+
+def story(tasks: Sequence[Task]) -> Orchestration:
+    state = Story(plan(tasks)).state
+    assert state is not None
+    return state
 
 
 @pytest.fixture
@@ -85,12 +110,12 @@ class TestPublishing:
         pair.other.away = True
         error = await self.failure(pair, TOPIC, "q", TOPIC)
         assert [one.queue for one in error.unconfirmed or ()] == [TOPIC, TOPIC]
-        assert (await pair.main.backlog("q")).waiting == 1 and not error.works
+        assert (await pair.main.backlog("q")).waiting == 1 and error.works
 
     async def test_both_are_away(self, pair: Pair) -> None:
         pair.main.away = pair.other.away = True
         error = await self.failure(pair, TOPIC, "q")
-        assert sorted(one.queue for one in error.unconfirmed or ()) == sorted([TOPIC, "q"])
+        assert sorted(one.queue for one in error.unconfirmed or ()) == sorted([TOPIC, "q"]) and not error.works
 
     async def test_what_either_will_never_take(self, pair: Pair) -> None:
         never, later = message(TOPIC), message("q")
@@ -99,9 +124,9 @@ class TestPublishing:
         with pytest.raises(BrokerUnavailableError) as error:
             await pair.both.publish([never, later])
         assert error.value.refused == [(never, "too large")] and error.value.unconfirmed == [later]
-        assert not error.value.works
-        pair.other.error = None
-        assert (await self.failure(pair, TOPIC, "q")).works
+        assert error.value.works
+        pair.main.error = BrokerUnavailableError("away")
+        assert not (await self.failure(pair, TOPIC, "q")).works
 
     async def test_an_error_of_another_kind_concerns_its_own_share(self, pair: Pair) -> None:
         pair.main.error = BrokerError("odd")  # type: ignore[assignment]
@@ -111,7 +136,23 @@ class TestPublishing:
     async def test_what_is_for_one_alone_is_its_own_affair(self, pair: Pair) -> None:
         pair.other.away = True
         await pair.both.publish([message("q")])
-        assert (await self.failure(pair, TOPIC)).unconfirmed is None
+        assert [one.queue for one in (await self.failure(pair, TOPIC)).unconfirmed or ()] == [TOPIC]
+
+    async def test_messages_for_the_one_that_is_away_hold_up_nobody(self, pair: Pair) -> None:
+        reported: list[Work] = []
+        performer = Performer(pair.both, None, MonotonicClock(), reported.extend, _no_result)
+        task = asyncio.create_task(performer.run())
+        pair.other.away = True
+        tasks = [Task(Kind.EXECUCAO, "x", TOPIC, b"{}", timedelta(seconds=9), 1) for _ in range(5)]
+        for state in (story(tasks), story([coleta()])):
+            performer.take(state, [Publish([(p, 1) for p in range(len(state.tickets))])])
+        await until(lambda: pair.main.depths().get("escavador_youtube") == (1, 0))
+        assert TOPIC not in pair.other.depths()
+        pair.other.away = False
+        await until(lambda: pair.other.depths().get(TOPIC) == (5, 0))
+        await until(lambda: sum(len(one.command.tickets) for one in reported) == 6)  # type: ignore[union-attr]
+        task.cancel()
+        await performer.close()
 
 
 async def test_together_they_are_as_good_as_the_weaker(pair: Pair) -> None:
@@ -159,9 +200,8 @@ class TestAmongOthers:
         async with Oraculo(chosen, broker=pair.both) as oraculo:
             engine = oraculo.engine
             assert engine.prober is not None
-            async with asyncio.timeout(10):
-                while not all(probe.ok for probe in engine.prober.found.values()):  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
+            found = engine.prober.found
+            await until(lambda: all(probe.ok for probe in found.values()))
             assert [(one["nome"], one["publica"], one["ok"]) for one in members(engine)] == [
                 ("amqp", True, True), ("kafka", True, True),
             ]  # fmt: skip

@@ -132,6 +132,12 @@ def test_doctor_says_which_broker_cannot_be_reached(alone: Cli, scheme: str) -> 
     assert broker["level"] == "broken" and broker["fix"] and "segredo" not in str(found)
 
 
+def test_doctor_says_that_the_kafka_of_fluxo_c_cannot_be_reached(alone: Cli) -> None:
+    found = alone.json("doctor", code=1, KAFKA_BOOTSTRAP_SERVERS="127.0.0.1:9")
+    (kafka,) = [one for one in found["checks"] if one["name"] == "kafka"]
+    assert kafka["level"] == "broken" and "KAFKA_BOOTSTRAP_SERVERS" in kafka["fix"]
+
+
 async def test_replay_prune_and_doctor_on_postgresql(alone: Cli, cli: Cli) -> None:
     url = await database(empty=True)
     found = {one["name"]: one for one in alone.json("doctor", ORACULO_STORE=url)["checks"]}

@@ -113,7 +113,7 @@ async def ask(request: Request, oraculo: Running, workflow_id: WorkflowId) -> Re
     state = await _state_of(oraculo, workflow_id)
     oraculo.metrics.asked_workflow(asked.query_name, "success")
     if asked.query_name == "get_tickets":
-        result: dict[str, Any] = {"tickets": _tickets(state)}
+        result: dict[str, Any] = {"tickets": _tickets(oraculo, state)}
         return answered({"workflow_id": workflow_id, "query_name": "get_tickets", "result": result})
     result = {
         "status": _workflow_status(state),
@@ -140,7 +140,7 @@ class PlanTicketsQuery(BaseModel):
 )
 async def by_plan(oraculo: Running, plan_id: PlanId, query: Annotated[PlanTicketsQuery, Query()]) -> Response:
     state = await oraculo.state_of_run(await desk_of(oraculo).run_of(plan_id))
-    chosen = [one for one in _tickets(state) if query.status is None or one["status"] == query.status]
+    chosen = [one for one in _tickets(oraculo, state) if query.status is None or one["status"] == query.status]
     page = chosen[query.offset : query.offset + query.limit]
     more = query.offset + len(page) < len(chosen)
     return answered({"tickets": page, "total": len(chosen), "has_more": more, "cached": False})
@@ -182,8 +182,9 @@ def _workflow_status(state: Orchestration) -> str:
     }.get(state.status, "failed")
 
 
-def _tickets(state: Orchestration) -> list[dict[str, Any]]:
-    return [execution_ticket(state, position) for position in range(len(state.tickets))]
+def _tickets(oraculo: Oraculo, state: Orchestration) -> list[dict[str, Any]]:
+    now = oraculo.now()
+    return [execution_ticket(state, position, now) for position in range(len(state.tickets))]
 
 
 async def _state_of(oraculo: Oraculo, workflow_id: str) -> Orchestration:

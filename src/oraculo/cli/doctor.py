@@ -60,7 +60,7 @@ def examine(url: str | None) -> Iterator[Finding]:
         yield broken("settings", f".env: {error}", "make .env readable, or remove it")
         return
     yield fine("settings", "valid")
-    checks: list[Callable[[Settings], Iterator[Finding]]] = [_binding, _files, findings.store, _broker, _audit]
+    checks: list[Callable[[Settings], Iterator[Finding]]] = [_binding, _files, findings.store, _broker, _flow_c, _audit]
     for check in checks:
         yield from check(known)
     yield from _server(known, url)
@@ -102,7 +102,22 @@ def _broker(known: Settings) -> Iterator[Finding]:
         yield asyncio.run(_reach(url.strip()))
 
 
-async def _reach(url: str) -> Finding:
+def _flow_c(known: Settings) -> Iterator[Finding]:
+    """What its topics need beyond the broker."""
+    from oraculo import flow_parts, logs
+
+    if not known.takes_plans or not flow_parts.on_kafka(known):
+        return
+    try:
+        flow_parts.codec_of(known, flow_parts.registry_of(known))
+    except MissingExtraError as error:
+        yield broken("avro", str(error), f"pip install 'oraculo[{error.extra}]'")
+    if known.kafka_servers:
+        logs.configure("CRITICAL", "text")
+        yield asyncio.run(_reach(flow_parts.kafka_url(known), "kafka", "KAFKA_BOOTSTRAP_SERVERS"))
+
+
+async def _reach(url: str, name: str = "broker", variable: str = "ORACULO_BROKER") -> Finding:
     """Connect, and ask what it promises of a message that it confirmed."""
     from oraculo.parts import broker_of
 
@@ -110,9 +125,9 @@ async def _reach(url: str) -> Finding:
     try:
         broker = broker_of(url)
     except MissingExtraError as error:
-        return broken("broker", str(error), f"pip install 'oraculo[{error.extra}]'")
+        return broken(name, str(error), f"pip install 'oraculo[{error.extra}]'")
     except SettingsError as error:
-        return broken("broker", str(error), f"change {error.variable}")
+        return broken(name, str(error), f"change {error.variable}")
     try:
         async with asyncio.timeout(BROKER_PATIENCE):
             durability = await broker.durability()
@@ -120,12 +135,12 @@ async def _reach(url: str) -> Finding:
         if not health.connected:
             raise BrokerUnavailableError(health.error or "no connection")
     except (OraculoError, TimeoutError) as error:
-        return broken("broker", f"{where}: {error or 'no answer'}", "start the server, or change ORACULO_BROKER")
+        return broken(name, f"{where}: {error or 'no answer'}", f"start the server, or change {variable}")
     finally:
         await broker.close()
     if durability == "best-effort":
-        return warning("broker", f"{where}: {durability}", f"docs/brokers/{_PAGES[broker.scheme]}.md tells what to set")
-    return fine("broker", f"{where}: {durability}")
+        return warning(name, f"{where}: {durability}", f"docs/brokers/{_PAGES[broker.scheme]}.md tells what to set")
+    return fine(name, f"{where}: {durability}")
 
 
 def _audit(known: Settings) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ class OrderWriter:
             yield message
 
     def _as_ticket(self, message: Outgoing, state: Orchestration, flow: Flow, position: int, now: datetime) -> None:
-        record = execution_ticket(state, position)
+        record = execution_ticket(state, position, now)
         record["status"] = "PENDING"  # it is the worker who runs it
         message.key = flow.plan_id or flow.intent_id or str(record["ticket_id"])
         message.headers = {**(message.headers or {}), **_headers(flow)}

@@ -42,7 +42,7 @@ def story(change: dict[str, Any] | None = None, **tasks: dict[str, Any]) -> Stor
 def ticket(told: Story, position: int) -> dict[str, Any]:
     """The record; it goes through Avro and JSON as it is."""
     assert told.state is not None
-    found = tickets.execution_ticket(told.state, position)
+    found = tickets.execution_ticket(told.state, position, at(told.now))
     for codec in CODECS:
         assert codec.decode("ExecutionTicket", codec.encode("ExecutionTicket", found)) == found
     return found
@@ -129,9 +129,13 @@ def test_a_retry() -> None:
     told.fail(0, when=2)
     waiting = ticket(told, 0)
     assert (waiting["status"], waiting["retry_count"], waiting["error_message"]) == ("PENDING", 0, "fora do ar")
-    told.wake(30)
-    told.confirm(0, when=31)
-    assert (ticket(told, 0)["status"], ticket(told, 0)["retry_count"]) == ("RUNNING", 1)
+    assert waiting["sla"]["deadline"] == T0_MS + 90_000
+    told.wake(200)
+    again = ticket(told, 0)
+    assert (again["status"], again["retry_count"], again["created_at"]) == ("PENDING", 1, T0_MS)
+    assert again["sla"]["deadline"] == T0_MS + 290_000  # whoever gets it now has as long as the first
+    told.confirm(0, when=201)
+    assert (ticket(told, 0)["status"], ticket(told, 0)["sla"]["deadline"]) == ("RUNNING", T0_MS + 291_000)
 
 
 def failed() -> Story:

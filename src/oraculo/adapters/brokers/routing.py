@@ -52,15 +52,16 @@ class RoutingBroker:
         return name in self.breakers and bool(self.breakers[name].open)
 
     async def publish(self, messages: Sequence[Outgoing]) -> None:
+        """When the other one fails, its messages have to wait (`works`), and hold up nobody else's."""
         apart = [message for message in messages if self._apart(message.queue)]
         if not apart:
             await self.main.publish(messages)
-        elif len(apart) == len(messages):
-            await self.other.publish(messages)
-        else:
-            rest = [message for message in messages if not self._apart(message.queue)]
-            errors = await asyncio.gather(_publish(self.main, rest), _publish(self.other, apart))
-            _raise([error for error in errors if error is not None])
+            return
+        rest = [message for message in messages if not self._apart(message.queue)]
+        main, other = await asyncio.gather(_publish(self.main, rest), _publish(self.other, apart))
+        if other is not None:
+            other.works = True
+        _raise([error for error in (main, other) if error is not None])
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         apart = self._apart(queue)
@@ -110,6 +111,8 @@ class RoutingBroker:
 
 async def _publish(broker: Broker, messages: Sequence[Outgoing]) -> BrokerUnavailableError | None:
     """What went wrong, with the messages that it concerns: the others' fate is their own."""
+    if not messages:
+        return None
     try:
         await broker.publish(messages)
     except BrokerUnavailableError as error:

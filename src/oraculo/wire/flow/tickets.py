@@ -11,7 +11,7 @@ from oraculo.core.flow import Spec
 from oraculo.core.state import Orchestration, Ticket
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.verdict import flow_of, ticket_status
-from oraculo.core.vocabulary import Status
+from oraculo.core.vocabulary import Phase, Status
 from oraculo.wire import strict_json, trace_context
 from oraculo.wire.flow.instants import milliseconds, optional
 from oraculo.wire.flow.texts import texts
@@ -21,8 +21,8 @@ SCHEMA_VERSION = 1
 _MS = timedelta(milliseconds=1)
 
 
-def execution_ticket(state: Orchestration, position: int) -> dict[str, Any]:
-    """The record of the ticket at `position`, as it stands."""
+def execution_ticket(state: Orchestration, position: int, now: datetime) -> dict[str, Any]:
+    """The record of the ticket at `position`, as it stands now."""
     flow, task, one = flow_of(state), state.plan.tasks[position], state.tickets[position]
     spec = flow.specs[position]
     undoing = state.undone.get(position)
@@ -42,7 +42,7 @@ def execution_ticket(state: Orchestration, position: int) -> dict[str, Any]:
         "priority": flow.priority.value,
         "risk_band": flow.risk_band.value,
         "sla": {
-            "deadline": milliseconds(_created(state, one) + task.timeout),
+            "deadline": milliseconds(_deadline(state, position, now)),
             "timeout_ms": task.timeout // _MS,
             "max_retries": task.max_attempts - 1,
         },
@@ -106,6 +106,14 @@ def actual_duration_ms(one: Ticket) -> int | None:
 
 def _created(state: Orchestration, one: Ticket) -> datetime:
     return one.dispatched_at or state.started_at
+
+
+def _deadline(state: Orchestration, position: int, now: datetime) -> datetime:
+    """Of the whole ticket; an attempt after the first has its own, or whoever gets it would be too late already."""
+    one, timeout = state.tickets[position], state.plan.tasks[position].timeout
+    if one.attempt > 1 and one.phase is Phase.RUNNING and one.due_at is not None:
+        return one.due_at
+    return now + timeout if one.attempt > 1 and one.phase is Phase.OWED else _created(state, one) + timeout
 
 
 def _times(state: Orchestration, one: Ticket) -> dict[str, int | None]:
