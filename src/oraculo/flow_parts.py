@@ -87,6 +87,8 @@ def codec_of(settings: Settings, registry: Registry) -> Codec:
 def topics_sink(settings: Settings, broker: Broker, codec: Codec) -> FlowTopics:
     topics = topics_of(settings)
     where = {**topics.records, telemetry.APPROVAL_REQUEST: topics.approval_requests}
+    if isinstance(broker, RoutingBroker):  # all of them are there
+        broker = broker.other
     return FlowTopics(broker, where, codec.encode, plain=(schemas.TELEMETRY_FRAME, telemetry.APPROVAL_REQUEST))
 
 

@@ -6,6 +6,7 @@ itself, and `owed_effects` gives back whatever was not confirmed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oraculo.core.state import NoticePhase, Orchestration
@@ -29,13 +30,17 @@ class Notify:
 Effect = Publish | Notify
 
 
-def owed_effects(state: Orchestration, *, resend: bool = False) -> list[Effect]:
-    """All that this orchestration still owes the world. With `resend`, also the messages that a broker without memory
-    has forgotten: those of tickets that are running."""
+def owed_effects(state: Orchestration, forgotten: Callable[[str], bool] | None = None) -> list[Effect]:
+    """All that this orchestration still owes the world; also the messages of tickets that are running, when they were
+    in queues that a broker without memory has forgotten."""
     effects: list[Effect] = []
     tickets = [(position, state.tickets[position].attempt) for position in sorted(state.owed)]
-    if resend and not state.status.final:
-        tickets += [(position, ticket.attempt) for position, ticket in enumerate(state.tickets) if ticket.running]
+    if forgotten is not None and not state.status.final:
+        tickets += [
+            (position, ticket.attempt)
+            for position, ticket in enumerate(state.tickets)
+            if ticket.running and forgotten(state.plan.tasks[position].queue)
+        ]
     if tickets:
         effects.append(Publish(tickets))
     for number, notice in enumerate(state.notices):

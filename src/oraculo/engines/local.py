@@ -21,7 +21,7 @@ from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import Status
 from oraculo.errors import BusyError, FencedError, SettingsError, StoreError, UnknownIdError
-from oraculo.ports.broker import Broker
+from oraculo.ports.broker import Broker, forgets
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
@@ -421,11 +421,11 @@ class LocalEngine:
             if last is not None and not_before is not None:
                 not_before(last)
         self.queues.update(await self.store.queues())
-        forgets = self.broker.volatile
-        if forgets and not alone:
+        volatile = self.broker.volatile
+        if volatile and not alone:
             raise SettingsError("ORACULO_BROKER", "memory://", "other processes work on this store: all need a server")
-        if self.replica is None or forgets:
-            await self._take_all(resend=forgets)
+        if self.replica is None or volatile:
+            await self._take_all(resend=volatile)
 
     async def _take_all(self, resend: bool) -> None:
         """There is nobody else, so that all that is open is ours to look after."""
@@ -433,7 +433,7 @@ class LocalEngine:
         self.open = sum(1 for one in live if one.open)
         for one in live:
             self.timers.set(one.run, one.wake_at)
-        if self.performer.ceiling is not None and not resend:  # else nobody has them any more
+        if self.performer.ceiling is not None and not forgets(self.broker, self._tickets):
             await self._count_with_workers(self.performer.ceiling)
         wanted = [one.run for one in live if one.owes or (resend and one.open)]
         await self._send_again(wanted, resend=resend)
@@ -445,7 +445,7 @@ class LocalEngine:
             loaded = await self.store.load(runs[start : start + RECOVER_CHUNK])
             for recorded in loaded.values():
                 state = fold((r.at, r.events) for r in recorded)
-                self.performer.take(state, owed_effects(state, resend=resend))
+                self.performer.take(state, owed_effects(state, partial(forgets, self.broker) if resend else None))
 
     # -- how many tickets are with workers ---------------------------------------------------------------------------
 

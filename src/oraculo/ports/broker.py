@@ -67,6 +67,12 @@ class Health:
     reconnects: int = 0
 
 
+def forgets(broker: Broker, queue: str) -> bool:
+    """Whether it forgets what is in this queue when the process ends; of several brokers, not all may."""
+    told = getattr(broker, "forgets", None)
+    return bool(broker.volatile if told is None else told(queue))
+
+
 class Broker(Protocol):
     """All verbs take many. `fetch` pulls, so nobody ever holds more than they asked for."""
 

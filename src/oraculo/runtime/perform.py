@@ -25,7 +25,7 @@ from oraculo.core.ticket import qos
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.verdict import flow_of
 from oraculo.errors import BrokerError, BrokerUnavailableError, StoreError
-from oraculo.ports.broker import Broker, Outgoing
+from oraculo.ports.broker import Broker, Outgoing, forgets
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
@@ -134,7 +134,7 @@ class Performer:
     def _wanted(self, owed: Owed) -> bool:
         """Not those whose tickets were closed meanwhile. A broker that forgets is told again of tickets that are
         running, too."""
-        positions = None if self._broker.volatile else self._owed_of(owed[0])
+        positions = None if forgets(self._broker, owed[3].queue) else self._owed_of(owed[0])
         return positions is None or owed[1] in positions
 
     def freed(self, state: Orchestration) -> None:

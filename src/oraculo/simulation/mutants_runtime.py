@@ -116,7 +116,7 @@ def recovery_forgets_timers() -> AbstractContextManager[None]:
 
 
 def no_resend_on_volatile_broker() -> AbstractContextManager[None]:
-    return patched((local, "owed_effects", lambda state, **_options: effects.owed_effects(state)))
+    return patched((local, "owed_effects", lambda state, _forgotten=None: effects.owed_effects(state)))
 
 
 def no_recovery_after_store_failure() -> AbstractContextManager[None]:

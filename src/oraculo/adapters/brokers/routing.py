@@ -36,6 +36,10 @@ class RoutingBroker:
         if hasattr(main, "depths"):  # what a broker inside the process can tell at once
             self.depths, self.ages = main.depths, main.ages  # type: ignore[attr-defined]
 
+    def forgets(self, queue: str) -> bool:
+        """When this process ends, what waits there is gone."""
+        return self.volatile and not self._apart(queue)
+
     @property
     def active(self) -> str:
         return str(getattr(self.main, "active", self.main.scheme))
