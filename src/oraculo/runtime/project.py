@@ -93,7 +93,9 @@ class Projection:
         if after is None:
             self._give_up()
             return False
-        self.active = True
+        if not self.active:
+            self.lag = await self._store.lag(after)
+            self.active = True
         steps = await self._store.tail(after, AT_ONCE)
         if steps:
             await self._record(steps)
@@ -245,18 +247,27 @@ class Projections:
 
     async def stop(self) -> None:
         """What was committed is written, if that is quickly done; else at the next start."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        try:
-            async with asyncio.timeout(LAST):
-                await asyncio.gather(*(_rest(one) for one in self.all if one.active and one.failing_since is None))
-        except Exception as error:
-            log.info("the rest is projected at the next start", error=str(error) or type(error).__name__)
+        await _ended(self._tasks)
+        rest = [asyncio.create_task(_rest(one)) for one in self.all if one.active and one.failing_since is None]
+        if rest:
+            await asyncio.wait(rest, timeout=LAST)
+            await _ended(rest)
         for sink in self._sinks:
             await sink.close()
 
 
 async def _rest(one: Projection) -> None:
-    while await one.round():
-        pass
+    try:
+        while await one.round():
+            pass
+    except Exception as error:
+        log.info("the rest is projected at the next start", projection=one.name, error=str(error))
+
+
+async def _ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """A client that is interrupted while its connection breaks may forget that it was: then it is told again."""
+    left = {task for task in tasks if not task.done()}
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=LAST)

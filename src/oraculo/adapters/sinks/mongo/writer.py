@@ -7,6 +7,7 @@ kept as text in `audit_refused`; in any other, the projection stops there until 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -200,6 +201,9 @@ class Writer:
                 raise BSONError(str(error)) from error
             raise self._away(name, operation, error) from error
         except (PyMongoError, OSError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # PyMongo may tell of a connection that broke instead
+                raise asyncio.CancelledError from error
             self.failures += 1
             raise self._away(name, operation, error) from error
         finally:
