@@ -29,7 +29,7 @@ from oraculo.wire import requests, strict_json, views
 
 router = APIRouter(include_in_schema=False)
 
-STEPS = 10_000  # of the journal in one answer
+FIRST_STEPS, STEPS = 2_500, 10_000  # of the journal in one answer; somebody waits for the first
 
 
 async def _summary(oraculo: Oraculo, correlation_id: str) -> Any:
@@ -65,10 +65,11 @@ async def journal(request: Request, oraculo: Running, correlation_id: paths.Corr
     after = request.query_params.get("after", "0")
     number = int(after) if after.isascii() and after.isdigit() and len(after) < 16 else 0
     run = await oraculo.run_of(correlation_id)
-    steps = await store_of(oraculo).events(run, number, STEPS)
+    most = STEPS if number else FIRST_STEPS
+    steps = await store_of(oraculo).events(run, number, most)
     started, at = await _beginning(oraculo, run, steps)
     rows = list(timeline.rows(steps, at, number))
-    document: dict[str, Any] = {"events": rows, "more": len(steps) == STEPS, "now": milliseconds(oraculo.now())}
+    document: dict[str, Any] = {"events": rows, "more": len(steps) == most, "now": milliseconds(oraculo.now())}
     if not number or "drawing" in request.query_params:
         document["drawing"] = drawing_of(run, await _grown(oraculo, correlation_id, started.plan))
     if not number:

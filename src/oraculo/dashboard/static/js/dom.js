@@ -19,8 +19,10 @@ function fill(element, attributes, children) {
   return element;
 }
 
+/** What the symbol holds, and not a reference to it: browsers make a tree of its own for each of those. */
 export function icon(name) {
-  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("use", { href: `#i-${name}` }));
+  const parts = document.getElementById(`i-${name}`).cloneNode(true).childNodes;
+  return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, ...parts);
 }
 
 export function toast(text) {

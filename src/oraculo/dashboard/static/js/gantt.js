@@ -5,7 +5,7 @@ import { BACKOFF, CLOSED, STATUS, WAITING } from "./run-state.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
-const ROW = 30, WIDE = 1000;
+const ROW = 30, MOST = 416, WIDE = 1000;
 const FAILED = new Set([STATUS.indexOf("erro"), STATUS.indexOf("timeout")]);
 const TESTS = {
   all: () => true,
@@ -23,7 +23,8 @@ export class Gantt {
     this.axis = root.querySelector("[data-gantt-axis]");
     this.chips = [...root.querySelectorAll("[data-filter]")];
     this.box = root.querySelector("[data-gantt]");
-    this.list = new VirtualList(this.box, ROW, (index) => this.#row(this.rows[index]));
+    this.list = new VirtualList(this.box, ROW, MOST, (index) => this.#row(this.rows[index]));
+    new ResizeObserver(() => this.#measure()).observe(this.list.spread);
     this.note = el("p", { class: "note", hidden: true }, t("none_here"));
     this.box.after(this.note);
     for (const chip of this.chips)
@@ -64,7 +65,6 @@ export class Gantt {
       chip.setAttribute("aria-pressed", String(chip.dataset.filter === this.filter));
       chip.querySelector("[data-count]").textContent = number(counts[chip.dataset.filter]);
     }
-    this.box.style.height = `${Math.min(this.rows.length * ROW + 1, 26 * 16)}px`;
     this.note.hidden = this.rows.length > 0;
     const rough = this.end / 5; // round steps of time, five or so
     const unit = 10 ** Math.floor(Math.log10(rough));
@@ -74,11 +74,18 @@ export class Gantt {
     this.#scale();
   }
 
-  /** The axis stands above the lanes, wherever those are. */
-  #scale() {
+  /** The axis stands above the lanes, wherever those are; that changes with the width of the page alone. */
+  #measure() {
     const lane = this.list.spread.querySelector("svg.lane");
-    const left = lane ? lane.getBoundingClientRect().left - this.axis.getBoundingClientRect().left : 0;
-    const width = lane ? lane.getBoundingClientRect().width : this.axis.clientWidth;
+    this.lane = lane && lane.getBoundingClientRect();
+    if (!lane) return;
+    this.left = this.lane.left - this.axis.getBoundingClientRect().left;
+    this.#scale();
+  }
+
+  #scale() {
+    if (!this.lane) return;
+    const { left, lane: { width } } = this;
     const marks = [];
     for (let at = 0; at <= this.end; at += this.step)
       marks.push(svg("text", { x: left + (width * at) / this.end + 2, y: 14 }, duration(at)));

@@ -12,31 +12,36 @@ export class Journal {
     this.count = root.querySelector("[data-journal-count]");
     this.box = root.querySelector("[data-journal]");
     this.seq = 0;
-    this.list = new VirtualList(this.box, 26, (index) => this.#row(index, choose));
+    this.list = new VirtualList(this.box, 26, 384, (index) => this.#row(index, choose));
   }
 
   show(seq, follow) {
     this.seq = seq;
-    this.count.textContent = t("events", { n: number(this.store.version) });
-    this.box.style.height = `${Math.min(this.store.version * 26 + 1, 24 * 16)}px`;
+    if (this.list.count !== this.store.version) this.count.textContent = t("events", { n: number(this.store.version) });
     if (follow) this.list.reveal(seq - 1);
-    this.list.show(this.store.version);
+    this.list.show(this.store.version, (row, index) => this.#mark(row, index + 1)); // what happened stays as it is
+  }
+
+  #mark(row, seq) {
+    row.classList.toggle("here", seq === this.seq);
+    row.classList.toggle("after", seq > this.seq);
   }
 
   #row(index, choose) {
     const row = this.store.rows[index];
     const [seq, at, letter] = row;
     const look = letter === "f" ? row[5] : letter === "x" ? row[4] : letter === "e" ? row[3] : LOOK[letter];
-    const here = seq === this.seq ? " here" : seq > this.seq ? " after" : "";
     const say = sentence(this.store, row);
-    return el(
+    const line = el(
       "button",
-      { class: `jrow${here}`, type: "button", role: "listitem", onclick: () => choose(seq) },
+      { class: "jrow", type: "button", role: "listitem", onclick: () => choose(seq) },
       el("span", { class: "seq" }, number(seq)),
       el("span", { class: "at" }, `+${duration(at)}`),
       el("span", { class: `s-${look}` }, icon(look)),
       el("span", { class: "say", title: say }, say),
     );
+    this.#mark(line, seq);
+    return line;
   }
 }
 

@@ -3,6 +3,7 @@
 export const STATUS = ["pendente", "em_execucao", "concluida", "parcial", "erro", "timeout", "cancelada"];
 export const WAITING = 0, OWED = 1, RUNNING = 2, BACKOFF = 3, CLOSED = 4;
 const CODE = Object.fromEntries(STATUS.map((name, number) => [name, number]));
+const MOST_STEPS = 1000; // that are folded again for a step back
 const [PENDENTE, EM_EXECUCAO, CONCLUIDA] = [0, 1, 2];
 
 export function* each(ranges) {
@@ -28,6 +29,13 @@ export class RunState {
     this.endedAt = null;
     this.approval = null; // asked, given or refused
     this.approver = this.approvalReason = "";
+  }
+
+  copy() {
+    const copy = Object.assign(Object.create(RunState.prototype), this);
+    for (const name of ["status", "phase", "attempt", "due", "failure"]) copy[name] = this[name].slice();
+    copy.gates = new Map(this.gates);
+    return copy;
   }
 
   apply(row, index) {
@@ -111,7 +119,7 @@ export class RunStore {
     this.planned = this.queues.length;
     this.undoes = []; // which ticket each of those behind the plan's own undoes
     this.ofTicket = this.queues.map(() => []);
-    this.state = this.#fresh();
+    this.#forget();
     this.add(document.events);
   }
 
@@ -135,7 +143,13 @@ export class RunStore {
       this.timeouts.push(timeout);
       this.ofTicket.push([]);
     }
-    this.state = this.#fresh(); // with room for them
+    this.#forget(); // they had no room in it
+  }
+
+  #forget() {
+    this.state = this.#fresh();
+    this.kept = []; // the state as it was after so many events, and twice as many, and so on
+    this.every = Math.max(MOST_STEPS, Math.ceil(this.total / 8));
   }
 
   get version() {
@@ -157,12 +171,15 @@ export class RunStore {
     return true;
   }
 
-  /** The state after event `seq`. Forwards it goes on from where it was; backwards it folds again. */
+  /** The state after event `seq`: from where it was, or from the nearest earlier one that was kept on the way. */
   seek(seq) {
-    if (seq < this.state.version) this.state = this.#fresh();
+    const near = Math.min(Math.floor(seq / this.every), this.kept.length);
+    if (seq < this.state.version || near * this.every > this.state.version)
+      this.state = near ? this.kept[near - 1].copy() : this.#fresh();
     while (this.state.version < seq) {
       const index = this.state.version;
       this.state.apply(this.rows[index], index);
+      if (index + 1 === (this.kept.length + 1) * this.every) this.kept.push(this.state.copy());
     }
     return this.state;
   }

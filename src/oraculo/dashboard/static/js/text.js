@@ -2,6 +2,7 @@
 const texts = JSON.parse(document.getElementById("texts").textContent);
 export const language = document.documentElement.lang;
 const numbers = new Intl.NumberFormat(language);
+const tenths = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 const day = new Intl.DateTimeFormat(language, { day: "2-digit", month: "short", year: "numeric" });
 const shortDay = new Intl.DateTimeFormat(language, { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" });
@@ -17,7 +18,7 @@ export function duration(ms) {
   if (ms < 0) ms = 0;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const s = ms / 1000;
-  if (s < 60) return `${new Intl.NumberFormat(language, { maximumFractionDigits: 1 }).format(s)} s`;
+  if (s < 60) return `${tenths.format(s)} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
   if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
   return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
