@@ -205,12 +205,15 @@ async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
 async def test_histories_do_not_grow_for_ever(tmp_path: Path) -> None:
     server = servers.own("temporal", tmp_path)
     server.options = ("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")  # type: ignore[attr-defined]
-    async with opened(tmp_path, server.url) as world:
-        with pytest.raises(EngineUnavailableError):
-            await world.submit(1)
-        assert world.engine.failing is not None
-        with server:
+    try:
+        async with opened(tmp_path, server.url) as world:
+            with pytest.raises(EngineUnavailableError):
+                await world.submit(1)
+            assert world.engine.failing is not None
+            server.start()
             await _goes_on(await connected(world))
+    finally:
+        server.kill()
 
 
 async def _goes_on(world: World) -> None:

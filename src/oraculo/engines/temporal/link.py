@@ -191,8 +191,9 @@ class Link:
         self._stopping = True
         worker = self._worker
         if worker is not None and worker.is_running:
+            patience = 2 * LEAVE.total_seconds() if self.failing_since is None else LOOK
             try:
-                async with asyncio.timeout(2 * LEAVE.total_seconds()):
+                async with asyncio.timeout(patience):
                     await worker.shutdown()
             except TimeoutError:
                 log.warning("workflow tasks were left; Temporal gives them to others")
