@@ -15,6 +15,7 @@ from engines.temporal_world import World, closed, connected, marked, opened, unt
 from oraculo.core.cognitive import TaskNode
 from oraculo.core.commands import Approve, RecordResult
 from oraculo.core.ticket_id import ticket_id
+from oraculo.engines.temporal.link import Address, connect
 from oraculo.engines.temporal.parcels import Confirmed, Made
 from oraculo.errors import DuplicateCorrelationError, EngineUnavailableError
 from oraculo.runtime.intake import result_work
@@ -188,6 +189,12 @@ async def test_answers_that_are_no_envelopes(world: World) -> None:
     assert (await world.result(name))["coletas"][0]["dados"] == {"de": "outra fila"}
     (letter,) = await world.engine.store.dead_letters()
     assert (letter.queue, letter.reason, letter.body) == ("execution.results", "unknown_ticket", unreadable)
+
+
+async def test_a_namespace_that_is_not_there_is_named() -> None:
+    host, _, port = servers.shared("temporal").partition(":")
+    with pytest.raises(EngineUnavailableError, match="outro"):
+        await connect(Address(host, int(port), "outro"), "teste")
 
 
 async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
