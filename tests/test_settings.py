@@ -255,5 +255,13 @@ class TestDotenv:
         assert load(dotenv=None).port == 4321
 
 
+def test_temporal_is_chosen_by_either_variable_and_the_engine_s_own_comes_first() -> None:
+    assert load({"TEMPORAL_ENABLED": "true"}, None).engine == "temporal"
+    assert load({"TEMPORAL_ENABLED": "true", "ORACULO_ENGINE": "local"}, None).engine == "local"
+    assert load({"ORACULO_ENGINE": "temporal"}, None).temporal_task_queue == "orchestration-tasks"
+    with pytest.raises(SettingsError, match="TEMPORAL_TLS='talvez' is not allowed: true or false"):
+        load({"TEMPORAL_TLS": "talvez"}, None)
+
+
 def test_the_lists_of_what_is_allowed_are_not_empty() -> None:
     assert settings.STORES and settings.BROKERS and settings.ENGINES

@@ -25,6 +25,7 @@ from oraculo.wire.requests import Defaults, Requisicao
 if TYPE_CHECKING:
     from oraculo.adapters.sinks.mongo import MongoAudit
     from oraculo.adapters.stores.postgres.store import PostgresStore
+    from oraculo.engines.temporal.link import Address
 
 
 def store_of(url: str, *, exclusive: bool = False) -> SqliteStore | PostgresStore:
@@ -91,11 +92,19 @@ def engine_of(settings: Settings, store: Store, broker: Broker, clock: Clock, **
 
 
 def _temporal(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
+    address = temporal_of(settings)
+    module = import_module("oraculo.engines.temporal.engine")
+    made: LocalEngine = module.TemporalEngine(store, broker, clock, address=address, **options)
+    return made
+
+
+def temporal_of(settings: Settings) -> Address:
+    """Where Temporal is."""
     try:
-        module = import_module("oraculo.engines.temporal.engine")
+        link = import_module("oraculo.engines.temporal.link")
     except ModuleNotFoundError as error:
         raise MissingExtraError("ORACULO_ENGINE=temporal", "temporal") from error
-    address = module.Address(
+    address: Address = link.Address(
         settings.temporal_host,
         settings.temporal_port,
         settings.temporal_namespace,
@@ -103,8 +112,7 @@ def _temporal(settings: Settings, store: Store, broker: Broker, clock: Clock, **
         settings.temporal_tls,
         settings.temporal_api_key,
     )
-    made: LocalEngine = module.TemporalEngine(store, broker, clock, address=address, **options)
-    return made
+    return address
 
 
 def cache_of(settings: Settings) -> Cache | None:

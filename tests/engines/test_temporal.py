@@ -15,6 +15,7 @@ from engines.temporal_world import World, closed, connected, marked, opened, unt
 from oraculo.core.cognitive import TaskNode
 from oraculo.core.commands import Approve, RecordResult
 from oraculo.core.ticket_id import ticket_id
+from oraculo.engines.temporal.link import Address, connect
 from oraculo.engines.temporal.parcels import Confirmed, Made
 from oraculo.errors import DuplicateCorrelationError, EngineUnavailableError
 from oraculo.runtime.intake import result_work
@@ -190,6 +191,12 @@ async def test_answers_that_are_no_envelopes(world: World) -> None:
     assert (letter.queue, letter.reason, letter.body) == ("execution.results", "unknown_ticket", unreadable)
 
 
+async def test_a_namespace_that_is_not_there_is_named() -> None:
+    host, _, port = servers.shared("temporal").partition(":")
+    with pytest.raises(EngineUnavailableError, match="outro"):
+        await connect(Address(host, int(port), "outro"), "teste")
+
+
 async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
     name, (first, second) = await world.submit(2)
     orders = [await world.order(first), await world.order(second)]
@@ -205,12 +212,15 @@ async def test_a_workflow_that_is_gone_begins_anew(world: World) -> None:
 async def test_histories_do_not_grow_for_ever(tmp_path: Path) -> None:
     server = servers.own("temporal", tmp_path)
     server.options = ("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=25")  # type: ignore[attr-defined]
-    async with opened(tmp_path, server.url) as world:
-        with pytest.raises(EngineUnavailableError):
-            await world.submit(1)
-        assert world.engine.failing is not None
-        with server:
+    try:
+        async with opened(tmp_path, server.url) as world:
+            with pytest.raises(EngineUnavailableError):
+                await world.submit(1)
+            assert world.engine.failing is not None
+            server.start()
             await _goes_on(await connected(world))
+    finally:
+        server.kill()
 
 
 async def _goes_on(world: World) -> None:

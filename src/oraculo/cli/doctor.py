@@ -60,7 +60,8 @@ def examine(url: str | None) -> Iterator[Finding]:
         yield broken("settings", f".env: {error}", "make .env readable, or remove it")
         return
     yield fine("settings", "valid")
-    checks: list[Callable[[Settings], Iterator[Finding]]] = [_binding, _files, findings.store, _broker, _flow_c, _audit]
+    checks: list[Callable[[Settings], Iterator[Finding]]]
+    checks = [_binding, _files, findings.store, _broker, _engine, _flow_c, _audit]
     for check in checks:
         yield from check(known)
     yield from _server(known, url)
@@ -165,6 +166,30 @@ async def _reach_mongodb(known: Settings) -> Finding:
     finally:
         await writer.close()
     return fine("audit", f"{where}: MongoDB {version}")
+
+
+def _engine(known: Settings) -> Iterator[Finding]:
+    if known.engine != "temporal":
+        return
+    from oraculo import logs
+    from oraculo.parts import temporal_of
+
+    logs.configure("CRITICAL", "text")
+    try:
+        address = temporal_of(known)
+    except MissingExtraError as error:
+        yield broken("temporal", str(error), f"pip install 'oraculo[{error.extra}]'")
+        return
+    from oraculo.engines.temporal.link import connect
+
+    try:
+        asyncio.run(connect(address, "oraculo doctor"))
+    except OraculoError as error:
+        yield broken(
+            "temporal", str(error), "start the server, or change TEMPORAL_HOST, TEMPORAL_PORT, TEMPORAL_NAMESPACE"
+        )
+    else:
+        yield fine("temporal", f"{address.target}, namespace {address.namespace}")
 
 
 def _server(known: Settings, url: str | None) -> Iterator[Finding]:

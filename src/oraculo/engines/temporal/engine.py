@@ -22,7 +22,6 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from oraculo.core.commands import Approve, Cancel, ConfirmDispatch
 from oraculo.core.effects import Publish, owed_effects
-from oraculo.core.events import DispatchConfirmed
 from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.engines.temporal import calls, recall
@@ -277,9 +276,7 @@ class TemporalEngine(LocalEngine):
         if len(work.news) < len(made.steps):
             await self._compare(made)
         for done in work.news:
-            for event in done.events:
-                if isinstance(event, DispatchConfirmed):
-                    self.performer.recorded(made.run, event.tickets)
+            self.performer.recorded(made.run, done.events)
         return await self._send_orders(made) if made.orders else None
 
     async def _compare(self, made: Made) -> None:
@@ -307,8 +304,10 @@ class TemporalEngine(LocalEngine):
         own = Own(ConfirmDispatch(confirmed), run=made.run, since=made.at)
         await super().submit([own])
         event = confirmation(own.recorded)
-        self.performer.recorded(made.run, confirmed)
-        return None if event is None or own.recorded is None else Confirmed(event.tickets, own.recorded.at)
+        if event is None or own.recorded is None:
+            return None
+        self.performer.recorded(made.run, [event])
+        return Confirmed(event.tickets, own.recorded.at)
 
     async def recall(self, run: int, after: int, version: int, asked_at: datetime) -> dict[str, Any] | None:
         found = await recall.page(self.store, run, after, version)

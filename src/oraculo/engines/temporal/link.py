@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import structlog
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, RPCTimeoutOrCancelledError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
@@ -117,26 +118,15 @@ class Link:
                 tasks.create_task(for_ever(self._work))
 
     async def _connect(self) -> Client:
-        where = self.address
         while True:
             try:
-                async with asyncio.timeout(CONNECT):
-                    client = await Client.connect(
-                        where.target,
-                        namespace=where.namespace,
-                        api_key=where.api_key or None,
-                        tls=where.tls or None,
-                        data_converter=CONVERTER,
-                        identity=self._identity,
-                        retry_config=RetryConfig(max_elapsed_time_millis=2000, max_retries=5),
-                        runtime=_runtime(),
-                    )
-                    await client.service_client.check_health(timeout=CALL)
+                client = await connect(self.address, self._identity)
+            except EngineUnavailableError as error:
+                self._found(str(error))
+                await asyncio.sleep(LOOK_AGAIN)
+            else:
                 self._found(None)
                 return client
-            except (RPCError, RuntimeError, OSError, TimeoutError) as error:
-                self._found(str(error) or type(error).__name__)
-            await asyncio.sleep(LOOK_AGAIN)
 
     async def _watch(self) -> None:
         client = self._client
@@ -191,8 +181,9 @@ class Link:
         self._stopping = True
         worker = self._worker
         if worker is not None and worker.is_running:
+            patience = 2 * LEAVE.total_seconds() if self.failing_since is None else LOOK
             try:
-                async with asyncio.timeout(2 * LEAVE.total_seconds()):
+                async with asyncio.timeout(patience):
                     await worker.shutdown()
             except TimeoutError:
                 log.warning("workflow tasks were left; Temporal gives them to others")
@@ -208,6 +199,26 @@ class Link:
                     log.warning("no search attributes: Temporal refuses them", attributes=ATTRIBUTES, error=str(error))
                     return
                 await asyncio.sleep(LOOK)
+
+
+async def connect(address: Address, identity: str) -> Client:
+    """A client of a server that answers and has the namespace; EngineUnavailableError says what is wrong."""
+    try:
+        async with asyncio.timeout(CONNECT):
+            client = await Client.connect(
+                address.target,
+                namespace=address.namespace,
+                api_key=address.api_key or None,
+                tls=address.tls or None,
+                data_converter=CONVERTER,
+                identity=identity,
+                retry_config=RetryConfig(max_elapsed_time_millis=2000, max_retries=5),
+                runtime=_runtime(),
+            )
+            await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=address.namespace))
+    except (RPCError, RuntimeError, OSError, TimeoutError) as error:
+        raise EngineUnavailableError(f"{address.target}: {error or 'no answer'}") from error
+    return client
 
 
 async def _attributes_known(client: Client) -> bool:

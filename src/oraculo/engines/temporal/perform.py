@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
 from oraculo.core.effects import Effect, Notify, Publish
+from oraculo.core.events import DispatchConfirmed, Event, NoticeDelivered, NoticeFailed, NoticeGivenUp
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.ports.broker import Broker
@@ -26,10 +27,10 @@ MOST = 20_000  # orchestrations that are remembered
 
 @dataclass(slots=True)
 class Sent:
-    """What was sent of one orchestration and is not recorded as confirmed."""
+    """What was sent of one orchestration, as long as the journal does not say so."""
 
     orders: dict[Order, bool] = field(default_factory=dict)  # → a broker confirmed it
-    notices: set[Order] = field(default_factory=set)  # number and attempt, under way
+    notices: set[Order] = field(default_factory=set)  # number and attempt
     changed: asyncio.Event | None = None  # somebody waits for confirmations
 
 
@@ -91,8 +92,7 @@ class OncePerformer(Performer):
         match work.command:
             case ConfirmDispatch(tickets):
                 sent.orders.update(dict.fromkeys(tickets, True))
-            case RecordDelivery(number, attempt):
-                sent.notices.discard((number, attempt))
+            case RecordDelivery():
                 return False
             case RecordResult(ticket=ticket, attempt=attempt) if ticket is not None and attempt is not None:
                 refused = parse_ticket_id(ticket)  # the broker will never take it: nothing to wait for
@@ -127,13 +127,19 @@ class OncePerformer(Performer):
             pass
         return [order for order in orders if sent.orders.get(order)]
 
-    def recorded(self, run: int, orders: Collection[Order]) -> None:
-        """The journal says that they are confirmed."""
+    def recorded(self, run: int, events: Iterable[Event]) -> None:
+        """The journal has these."""
         sent = self._sent.get(run)
-        if sent is not None:
-            for order in orders:
-                sent.orders.pop(order, None)
-            self._forget(run, sent)
+        if sent is None:
+            return
+        for event in events:
+            match event:
+                case DispatchConfirmed(tickets):
+                    for order in tickets:
+                        sent.orders.pop(order, None)
+                case NoticeDelivered(number, attempt) | NoticeFailed(number, attempt) | NoticeGivenUp(number, attempt):
+                    sent.notices.discard((number, attempt))
+        self._forget(run, sent)
 
     def ended(self, run: int) -> None:
         super().ended(run)
