@@ -98,7 +98,7 @@ async def test_a_plan_of_fluxo_c(store: FailingStore, sink: MongoAudit, database
     (result,) = await mongo.all_of(database, collections.RESULTS)
     assert (result["_id"], result["status"], result["consolidated_at"]) == ("orch-p-1", "PARTIAL", at(8))
     assert result["metrics"]["total_tickets"] == 2 and result["metrics"]["compensated_tickets"] == 1
-    assert result["compensation_triggered"] is True and len(result["tickets_summary"]) == 4
+    assert result["compensation_triggered"] is True and len(result["tickets_summary"]) == 2
     (incident,) = await mongo.all_of(database, collections.INCIDENTS)
     assert (incident["type"], incident["severity"]) == ("WORKER_FAILURE", "CRITICAL")
     assert incident["affected_tickets"] == [deploy["_id"]]

@@ -37,6 +37,12 @@ leaves_sockets = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExce
 REQUEST = {"coletas": [{"fonte": "eco"}, {"fonte": "eco"}], "execucoes": [{"executador": "soma"}]}
 
 
+def _audit_of(oraculo: Oraculo) -> Projection:
+    """The projection to MongoDB; there are others."""
+    (found,) = [one for one in oraculo.projections.all if one.name == "mongodb"]
+    return found
+
+
 def worker() -> Worker:
     made = Worker()
 
@@ -84,7 +90,7 @@ async def test_mongodb_is_killed_under_load_and_nothing_is_missing(
     with server:
         variables = mongo.variables(server.url)
         async with Oraculo(load({"ORACULO_STORE": store, **variables}, None), workers=[worker()]) as oraculo:
-            (projection,) = oraculo.projections.all
+            projection = _audit_of(oraculo)
             names = [(await oraculo.submit(REQUEST)).correlation_id for _ in range(10)]
             await until(lambda: projection.recorded > 0)
             for _ in range(2):
@@ -96,7 +102,7 @@ async def test_mongodb_is_killed_under_load_and_nothing_is_missing(
             for name in names:
                 assert (await oraculo.result(name, wait=30))["status"] == "concluida"  # type: ignore[index]
         async with Oraculo(load({"ORACULO_STORE": store, **variables}, None)) as oraculo:  # whatever was left
-            (projection,) = oraculo.projections.all
+            projection = _audit_of(oraculo)
             await until(lambda: projection.active and projection.failing_since is None and projection.lag.steps == 0)
         found = await verified(folder, **variables)
         assert found["ok"] is True and (found["pending"], found["archived"]) == (0, 0)
@@ -212,11 +218,11 @@ async def test_two_replicas_do_not_double_and_one_takes_over(folder: Path, tmp_p
         await work(replicas[0], 10)
         await work(replicas[1], 10)
         await settled(replicas, url)
-        (leaver,) = [one for one in replicas if one.projections.all[0].active]
+        (leaver,) = [one for one in replicas if _audit_of(one).active]
         await leaver.__aexit__()
         replicas.remove(leaver)
         await work(replicas[0], 5)
-        before = leaver.projections.all[0].recorded
+        before = _audit_of(leaver).recorded
         await settled(replicas, url, before)
         await replicas[0].__aexit__()
     found = await verified(folder, ORACULO_STORE=url, **variables)
@@ -232,7 +238,7 @@ async def work(oraculo: Oraculo, count: int) -> None:
 
 async def settled(replicas: list[Oraculo], url: str, before: int = 0) -> None:
     """One of them has read all there is, each step once."""
-    ours = [one.projections.all[0] for one in replicas]
+    ours = [_audit_of(one) for one in replicas]
     async with PostgresStore(url) as store, asyncio.timeout(60):
         while True:
             steps = len(await store.tail(0, 10_000))

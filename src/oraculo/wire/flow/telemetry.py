@@ -91,7 +91,7 @@ def _closed(state: Orchestration, flow: Flow, at: datetime) -> Iterator[tuple[st
     yield said(done, step="C4", success=good, duration_ms=between(state.started_at, at))
     yield said("STEP_COMPLETED", step="C5", success=True, status=word)
     for incident in verdict.incidents(state):
-        yield schemas.INCIDENT, _incident(state, flow, incident, at), incident.incident_id
+        yield schemas.INCIDENT, incident_record(state, incident, at), incident.incident_id
     yield schemas.TELEMETRY_FRAME, frame(state, at), flow.plan_id
     yield said("STEP_COMPLETED", step="C6", success=True)
     yield said(
@@ -165,7 +165,9 @@ def _text(erros: list[dict[str, object]]) -> str:
     return "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in erros)
 
 
-def _incident(state: Orchestration, flow: Flow, found: verdict.Incident, at: datetime) -> dict[str, Any]:
+def incident_record(state: Orchestration, found: verdict.Incident, at: datetime) -> dict[str, Any]:
+    """An incident as it travels."""
+    flow = verdict.flow_of(state)
     value: dict[str, Any] = {
         "incident_id": found.incident_id,
         "workflow_id": flow.workflow_id,

@@ -11,13 +11,16 @@ from hashlib import sha256
 from typing import Any
 
 from oraculo.core import events as ev
+from oraculo.core import verdict
 from oraculo.core.consolidation import milliseconds
 from oraculo.core.state import Orchestration, Ticket
-from oraculo.core.ticket import qos
 from oraculo.core.ticket_id import plan_id, ticket_id
-from oraculo.core.vocabulary import Kind, Phase, Status, TicketStatus
+from oraculo.core.vocabulary import Kind, Status
 from oraculo.ports.store import SystemEvent
 from oraculo.wire import strict_json
+from oraculo.wire.flow.telemetry import incident_record
+from oraculo.wire.flow.texts import texts
+from oraculo.wire.flow.tickets import execution_ticket
 
 Document = dict[str, Any]
 
@@ -27,7 +30,6 @@ ORDER = "journal_order"
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 _MS = timedelta(milliseconds=1)
 _LARGEST = 2**63
-_OVERALL = {Status.CONCLUIDA: "SUCCESS", Status.PARCIAL: "PARTIAL"}
 _TASK_TYPES = {Kind.COLETA: "QUERY", Kind.EXECUCAO: "EXECUTE"}
 _VALIDATIONS = ("plan_validated", "plan_refused")
 
@@ -125,111 +127,54 @@ def workflow(state: Orchestration) -> Document:
 # -- tickets -----------------------------------------------------------------------------------------------------------
 
 
-def status_of(state: Orchestration, position: int, undoing: dict[int, int]) -> TicketStatus:
-    """As Fluxo C calls it: what was cancelled failed, and its message says why."""
-    ticket = state.tickets[position]
-    if position in undoing:
-        other = state.tickets[undoing[position]]
-        if other.phase is not Phase.CLOSED:
-            return TicketStatus.COMPENSATING
-        if other.status is Status.CONCLUIDA:
-            return TicketStatus.COMPENSATED
-    if ticket.status is Status.CONCLUIDA:
-        return TicketStatus.COMPLETED
-    if ticket.phase is Phase.CLOSED:
-        return TicketStatus.FAILED
-    return TicketStatus.RUNNING if ticket.phase is Phase.RUNNING else TicketStatus.PENDING
-
-
-def undoing_of(state: Orchestration) -> dict[int, int]:
-    """A ticket → the one that undoes it."""
-    flow = state.plan.flow
-    if flow is None or not state.undoes:
-        return {}
-    pairs = ((flow.specs[p].compensates, p) for p in range(state.undoes, len(state.tickets)))
-    return {undone: position for undone, position in pairs if undone is not None}
-
-
 def tickets(state: Orchestration, positions: Iterable[int]) -> Iterator[Document]:
-    undoing = undoing_of(state)
-    for position in positions:
-        yield ticket(state, position, undoing)
+    return (ticket(state, position) for position in positions)
 
 
-def ticket(state: Orchestration, position: int, undoing: dict[int, int]) -> Document:
+def ticket(state: Orchestration, position: int) -> Document:
     """The ExecutionTicket, as far as there is one: what an ordinary request does not have is null."""
-    task, one, flow = state.plan.tasks[position], state.tickets[position], state.plan.flow
-    identity = ticket_id(state.run, position)
+    one = state.tickets[position]
     created = one.dispatched_at or state.started_at
-    started, completed = _ms(one.started_at), _ms(one.closed_at)
-    if started is not None and completed is not None:
-        completed = max(completed, started + 1)  # what has ended has ended after it began
-    undone_by = undoing.get(position)
+    record = _plain(state, position, created) if state.plan.flow is None else execution_ticket(state, position, created)
+    whole = {"_id": record["ticket_id"], **record, **_identity(state), "queue": state.plan.tasks[position].queue}
+    return {**whole, **{name: storable(record[name]) for name in ("parameters", "metadata")}}
+
+
+def _plain(state: Orchestration, position: int, created: datetime) -> Document:
+    task, one = state.plan.tasks[position], state.tickets[position]
     return {
-        "_id": identity,
-        "ticket_id": identity,
-        **_identity(state),
-        **_of_plan(state, position),
-        "status": status_of(state, position, undoing).value,
+        "ticket_id": ticket_id(state.run, position),
+        "task_id": f"{task.kind.value}-{position}",
+        "task_type": _TASK_TYPES[task.kind],
+        "description": task.name,
+        "dependencies": [] if task.after is None else _ids(state, state.plan.gates[task.after].inputs),
+        "priority": "NORMAL",
+        "risk_band": None,
+        "required_capabilities": [],
+        "security_level": "INTERNAL",
+        "estimated_duration_ms": None,
+        "status": verdict.ticket_status(state, position).value,
         "sla": {
             "deadline": _ms(created + task.timeout),
             "timeout_ms": task.timeout // _MS,
             "max_retries": task.max_attempts - 1,
         },
-        "qos": None if flow is None else _qos(flow.risk_band),
-        "parameters": _texts(task.parametros),
-        "queue": task.queue,
+        "qos": None,
+        "parameters": texts(strict_json.loads_trusted(task.parametros)),
         "created_at": _ms(created),
-        "started_at": started,
-        "completed_at": completed,
+        "started_at": _ms(one.started_at),
+        "completed_at": _ms(one.closed_at),
         "actual_duration_ms": milliseconds(one.dispatched_at, one.closed_at),
         "retry_count": max(0, one.attempt - 1),
         "error_message": _error(one),
-        "compensation_ticket_id": None if undone_by is None else ticket_id(state.run, undone_by),
+        "compensation_ticket_id": None,
         "metadata": {"workflow_id": workflow_of(state), "generated_by": "oraculo", "attempt": str(one.attempt)},
         "schema_version": 1,
     }
 
 
-def _of_plan(state: Orchestration, position: int) -> Document:
-    task, flow = state.plan.tasks[position], state.plan.flow
-    if flow is None:
-        return {
-            "task_id": f"{task.kind.value}-{position}",
-            "task_type": _TASK_TYPES[task.kind],
-            "description": task.name,
-            "dependencies": [] if task.after is None else _ids(state, state.plan.gates[task.after].inputs),
-            "priority": "NORMAL",
-            "risk_band": None,
-            "required_capabilities": [],
-            "security_level": "INTERNAL",
-            "estimated_duration_ms": None,
-        }
-    spec = flow.specs[position]
-    return {
-        "task_id": spec.task_id,
-        "task_type": spec.task_type.value,
-        "description": spec.description,
-        "dependencies": _ids(state, spec.dependencies),
-        "priority": flow.priority.value,
-        "risk_band": flow.risk_band.value,
-        "required_capabilities": list(spec.capabilities),
-        "security_level": flow.security_level.value,
-        "estimated_duration_ms": spec.estimated_ms,
-    }
-
-
 def _ids(state: Orchestration, positions: Sequence[int]) -> list[str]:
     return [ticket_id(state.run, position) for position in positions]
-
-
-def _qos(band: Any) -> Document:
-    found = qos(band)
-    return {
-        "delivery_mode": found.delivery_mode,
-        "consistency": found.consistency,
-        "durability": found.durability,
-    }
 
 
 def _error(one: Ticket) -> str | None:
@@ -242,61 +187,46 @@ def _error(one: Ticket) -> str | None:
 
 
 def result(state: Orchestration) -> Document:
-    undoing = undoing_of(state)
-    asked = state.undoes or len(state.tickets)
-    done = sum(1 for one in state.tickets[:asked] if one.status is Status.CONCLUIDA)
-    late = sum(1 for one in state.tickets[:asked] if one.status is Status.TIMEOUT)
     assert state.closed_at is not None
-    left = (state.deadline - state.closed_at).total_seconds()
-    share = left / max(1e-6, (state.deadline - state.started_at).total_seconds())
+    found = verdict.consolidated(state, state.closed_at) if state.plan.flow is not None else _ended(state)
+    return {"_id": workflow_of(state), **found, **_identity(state)}
+
+
+def _ended(state: Orchestration) -> Document:
+    assert state.closed_at is not None
     return {
-        "_id": workflow_of(state),
-        **_identity(state),
-        "status": _OVERALL.get(state.status, "FAILED"),
+        "status": verdict.overall(state),
         "metrics": {
-            "total_tickets": asked,
-            "successful_tickets": done,
-            "failed_tickets": asked - done,
-            "compensated_tickets": sum(1 for one in state.tickets[asked:] if one.status is Status.CONCLUIDA),
+            "total_tickets": len(state.tickets),
+            "successful_tickets": sum(1 for one in state.tickets if one.status is Status.CONCLUIDA),
+            "failed_tickets": sum(1 for one in state.tickets if one.status is not Status.CONCLUIDA),
+            "compensated_tickets": 0,
             "total_duration_ms": milliseconds(state.started_at, state.closed_at),
-            "total_retries": sum(max(0, one.attempt - 1) for one in state.tickets[:asked]),
-            "sla_violations": late,
+            "total_retries": sum(max(0, one.attempt - 1) for one in state.tickets),
+            "sla_violations": sum(1 for one in state.tickets if one.status is Status.TIMEOUT),
         },
         "tickets_summary": [
             {
                 "ticket_id": ticket_id(state.run, position),
-                "status": status_of(state, position, undoing).value,
+                "status": verdict.ticket_status(state, position).value,
                 "duration": milliseconds(one.dispatched_at, one.closed_at),
             }
             for position, one in enumerate(state.tickets)
         ],
-        "sla_status": {"deadline_approaching": share <= 0.2, "budget_critical": share < 0.2, "violations_count": late},
-        "sla_remaining_seconds": max(0.0, left),
-        "compensation_triggered": bool(state.undoes),
+        "sla_remaining_seconds": max(0.0, (state.deadline - state.closed_at).total_seconds()),
+        "compensation_triggered": False,
         "consolidated_at": state.closed_at,
     }
 
 
 def incidents(state: Orchestration) -> Iterator[Document]:
     """Of a plan of Fluxo C that has ended: at most one of each type."""
-    if state.plan.flow is None:
+    if state.plan.flow is None or state.closed_at is None:
         return
-    asked = state.undoes or len(state.tickets)
-    for kind, severity, status in (
-        ("TICKET_TIMEOUT", "WARNING", Status.TIMEOUT),
-        ("WORKER_FAILURE", "CRITICAL", Status.ERRO),
-    ):
-        affected = [position for position in range(asked) if state.tickets[position].status is status]
-        if affected:
-            yield {
-                "_id": f"{workflow_of(state)}:{kind}",
-                **_identity(state),
-                "type": kind,
-                "severity": severity,
-                "timestamp": state.closed_at,
-                "details": [_error(state.tickets[position]) or status.value for position in affected],
-                "affected_tickets": _ids(state, affected),
-            }
+    for one in verdict.incidents(state):
+        record = incident_record(state, one, state.closed_at)
+        named = {"_id": one.incident_id, "type": one.incident_type.value, "timestamp": state.closed_at}
+        yield {**record, **_identity(state), **named}
 
 
 # -- validations -------------------------------------------------------------------------------------------------------
@@ -339,15 +269,6 @@ def _validation(identity: str, at: datetime, about: Document, found: Document) -
 
 def _ms(at: datetime | None) -> int | None:
     return None if at is None else (at - _EPOCH) // _MS
-
-
-def _texts(raw: bytes) -> dict[str, str]:
-    """A map of texts, as Avro has it: what is no text is written as JSON."""
-    given = strict_json.loads_trusted(raw)
-    return {
-        _key(key): value if isinstance(value, str) else strict_json.dumps(value).decode()
-        for key, value in given.items()
-    }
 
 
 def storable(value: Any) -> Any:
