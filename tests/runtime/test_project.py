@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
 import pytest
 
 from contracts.writing import begin, finished, write
 from core.given import Story, at, plan
 from oraculo.errors import SinkUnavailableError
+from oraculo.ports.projection import Entry
 from oraculo.ports.store import SystemEvent
 from oraculo.runtime import project
 from oraculo.runtime.project import Projection, Projections, least_read
@@ -192,3 +193,31 @@ async def test_what_was_committed_last_is_written_at_the_end(
     story = await finished(store)
     await projections.stop()
     assert sink.seen == numbers([story]) and sink.closed
+
+
+class Forgetful(Copies):
+    """What a client does that is interrupted while its connection breaks: it tells of the connection."""
+
+    def __init__(self) -> None:
+        super().__init__("esquecida")
+        self.begun = asyncio.Event()
+
+    async def record(self, entries: Iterable[Entry]) -> None:
+        self.begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise SinkUnavailableError("the connection broke") from None
+
+
+async def test_a_sink_that_forgets_that_it_was_interrupted_does_not_hold_up_the_end(
+    store: FailingStore, running: Callable[..., Projections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project, "LAST", 0.01)
+    sink = Forgetful()
+    await finished(store)
+    projections = running(sink)
+    await sink.begun.wait()
+    async with asyncio.timeout(20):
+        await projections.stop()
+    assert sink.closed
