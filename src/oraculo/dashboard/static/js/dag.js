@@ -105,12 +105,12 @@ export class Dag {
     const counts = new Array(STATUS.length).fill(0);
     let retrying = 0, attempts = 0, started = 0;
     if (state)
-      for (const position of each(node.members)) {
+      each(node.members, (position) => {
         counts[state.status[position]] += 1;
         if (state.phase[position] === BACKOFF) retrying += 1;
         if (state.phase[position] !== WAITING) started += 1;
         if (state.attempt[position] > attempts) attempts = state.attempt[position];
-      }
+      });
     const found = WORST.find((status) => (status === "nova_tentativa" ? retrying : counts[STATUS.indexOf(status)])) ?? "pendente";
     if (part.look !== found) {
       part.group.classList.remove(`n-${part.look}`);

@@ -1,15 +1,15 @@
 // One line a ticket: when each attempt was published, how long it ran, how it ended, and what it waited for between.
 import { el, icon, svg } from "./dom.js";
 import { ticketName } from "./names.js";
-import { BACKOFF, CLOSED, STATUS, WAITING } from "./run-state.js";
+import { BACKOFF, CLOSED, each, STATUS, WAITING } from "./run-state.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
 const ROW = 30, MOST = 416, WIDE = 1000;
-const FAILED = new Set([STATUS.indexOf("erro"), STATUS.indexOf("timeout")]);
+const [ERRO, TIMEOUT] = [STATUS.indexOf("erro"), STATUS.indexOf("timeout")];
 const TESTS = {
   all: () => true,
-  failed: (state, p) => FAILED.has(state.status[p]),
+  failed: (state, p) => state.status[p] === ERRO || state.status[p] === TIMEOUT,
   open: (state, p) => state.phase[p] !== CLOSED && state.phase[p] !== WAITING,
   retried: (state, p) => state.attempt[p] > 1 || state.phase[p] === BACKOFF,
 };
@@ -48,19 +48,16 @@ export class Gantt {
     this.now = now;
     this.end = Math.max(1, state.endedAt ?? now);
     const counts = { all: 0, failed: 0, open: 0, retried: 0 };
+    const chosen = TESTS[this.filter];
     this.rows = [];
-    const consider = (position) => {
-      for (const name in TESTS)
-        if (TESTS[name](state, position)) {
-          counts[name] += 1;
-          if (name === this.filter) this.rows.push(position);
-        }
-    };
-    if (this.node) {
-      const ranges = this.node.members;
-      for (let at = 0; at < ranges.length; at += 2)
-        for (let p = ranges[at]; p < Math.min(ranges[at] + ranges[at + 1], state.total); p++) consider(p);
-    } else for (let position = 0; position < state.total; position++) consider(position);
+    each(this.node?.members ?? [0, state.total], (position) => {
+      if (position >= state.total) return;
+      counts.all += 1;
+      if (TESTS.failed(state, position)) counts.failed += 1;
+      if (TESTS.open(state, position)) counts.open += 1;
+      if (TESTS.retried(state, position)) counts.retried += 1;
+      if (chosen(state, position)) this.rows.push(position);
+    });
     for (const chip of this.chips) {
       chip.setAttribute("aria-pressed", String(chip.dataset.filter === this.filter));
       chip.querySelector("[data-count]").textContent = number(counts[chip.dataset.filter]);

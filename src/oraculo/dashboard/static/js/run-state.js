@@ -6,9 +6,11 @@ const CODE = Object.fromEntries(STATUS.map((name, number) => [name, number]));
 const MOST_STEPS = 1000; // that are folded again for a step back
 const [PENDENTE, EM_EXECUCAO, CONCLUIDA] = [0, 1, 2];
 
-export function* each(ranges) {
-  for (let at = 0; at < ranges.length; at += 2)
-    for (let position = ranges[at]; position < ranges[at] + ranges[at + 1]; position++) yield position;
+export function each(ranges, act) {
+  for (let at = 0; at < ranges.length; at += 2) {
+    const end = ranges[at] + ranges[at + 1];
+    for (let position = ranges[at]; position < end; position++) act(position);
+  }
 }
 
 /** The run as it stands after some number of events. */
@@ -32,7 +34,7 @@ export class RunState {
   }
 
   copy() {
-    const copy = Object.assign(Object.create(RunState.prototype), this);
+    const copy = Object.assign(new RunState(0, 0, this.timeouts), this);
     for (const name of ["status", "phase", "attempt", "due", "failure"]) copy[name] = this[name].slice();
     copy.gates = new Map(this.gates);
     return copy;
@@ -44,18 +46,18 @@ export class RunState {
     this.at = at;
     switch (letter) {
       case "d":
-        for (const position of each(row[3])) {
+        each(row[3], (position) => {
           this.phase[position] = OWED;
           this.status[position] = PENDENTE;
           this.attempt[position] = row[4];
-        }
+        });
         break;
       case "c":
-        for (const position of each(row[3])) {
+        each(row[3], (position) => {
           this.phase[position] = RUNNING;
           this.status[position] = EM_EXECUCAO;
           this.due[position] = at + this.timeouts[position];
-        }
+        });
         this.run = EM_EXECUCAO;
         break;
       case "k":
@@ -72,10 +74,10 @@ export class RunState {
         this.#close(row[3], CODE[row[5]]);
         break;
       case "x":
-        for (const position of each(row[3])) {
+        each(row[3], (position) => {
           this.failure[position] = index;
           this.#close(position, CODE[row[4]]);
-        }
+        });
         break;
       case "g":
         this.gates.set(row[3], Boolean(row[4]));
@@ -164,7 +166,7 @@ export class RunStore {
       const index = this.rows.push(row) - 1;
       const letter = row[2];
       if (letter === "d" || letter === "c" || letter === "x")
-        for (const position of each(row[3])) this.ofTicket[position].push(index);
+        each(row[3], (position) => this.ofTicket[position].push(index));
       else if (letter === "k" || letter === "a" || letter === "f" || letter === "l") this.ofTicket[row[3]].push(index);
       else if (letter === "u") this.#grow(row[3], row[5]);
     }

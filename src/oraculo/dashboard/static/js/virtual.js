@@ -43,7 +43,10 @@ export class VirtualList {
     const at = index * this.height;
     if (at >= this.top && at + this.height <= this.top + this.tall) return;
     this.top = Math.max(0, Math.min(at - this.tall / 2, this.count * this.height - this.tall));
-    this.box.scrollTop = this.top;
+    this.scrolling ??= requestAnimationFrame(() => {
+      this.scrolling = undefined;
+      this.box.scrollTop = this.top;
+    });
   }
 
   #place(index) {
@@ -58,6 +61,7 @@ export class VirtualList {
   #soon() {
     this.waiting ??= requestAnimationFrame(() => {
       this.waiting = undefined;
+      if (this.scrolling) return; // to where it was told to go
       this.top = this.box.scrollTop;
       this.#now();
     });
