@@ -23,19 +23,22 @@ from acceptance.replicas import Replica
 from databases import database
 
 KILLS = int(os.environ.get("ORACULO_CHAOS_KILLS", "2"))
+MANY = KILLS > 2
 POINTS = ("after_commit:5", "before_publish:3", "after_publish:3", "before_commit:4", "before_ack:3")
-AWAY = 0.2 if KILLS <= 2 else 5.0  # seconds that the server is away
+AWAY = 5.0 if MANY else 0.2  # seconds that the server is away
 
 
 class TemporalFleet(Fleet):
-    """Two processes take messages and run the workflows, one of them takes requests too; PostgreSQL, Redis and Temporal
-    beside them."""
+    """One process takes requests, another one messages; both run the workflows, or `apart`, only the other one does.
+    PostgreSQL, Redis and Temporal beside them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, apart: bool) -> None:
         self.temporal, redis = servers.own("temporal", folder), servers.own("redis", folder)
         store = asyncio.run(database())
         env = {"ORACULO_STORE": store, "ORACULO_REPLICA_LEASE_S": "2", **settings_of(self.temporal.url)}
         super().__init__(folder, redis.url, [self.temporal, redis], **env)
+        if apart:
+            self.server.arguments.append("--api-only")
         self.server.store = store  # type: ignore[assignment]
         self.engine = Replica(
             folder / "engine", "engine", store, redis.url, "--engine-only", **settings_of(self.temporal.url)
@@ -54,10 +57,12 @@ class TemporalFleet(Fleet):
         self._connection.close()
 
     def crash_engine(self, at: str) -> None:
-        """Another one, which dies as soon as it comes to that point."""
+        """Another one takes its place, and one that dies at this point was there in between."""
+        self.engine.kill()
         self.engine.up(ORACULO_CRASH_AT=at)
         self.until(lambda: not self.engine.running, f"it dies at {at}")
         self.engine.wait()
+        self.engine.up()
 
     def ready(self) -> bool:
         answer = self.server.call("GET", "/ready")
@@ -78,17 +83,17 @@ class TemporalFleet(Fleet):
 @pytest.mark.timeout(90 + 30 * KILLS)
 def test_whatever_dies_everything_ends_once_and_right(tmp_path: Path) -> None:
     points = cycle(POINTS)
-    with TemporalFleet(tmp_path) as fleet:
+    with TemporalFleet(tmp_path, apart=MANY) as fleet:
         fleet.until(fleet.ready, "Temporal answers")
         wide = fleet.submit(1_000_000, width=60)
         fleet.load(pace=0.1)
         for kill in range(KILLS):
             fleet.some_more()
             if kill % 2:
-                if fleet.engine.running:
-                    fleet.engine.kill()
-                else:
+                if MANY:
                     fleet.crash_engine(next(points))
+                else:
+                    fleet.engine.kill()
                 continue
             fleet.temporal.kill()
             fleet.until(lambda: not fleet.ready(), "it is missed")
