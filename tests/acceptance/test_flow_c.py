@@ -3,16 +3,22 @@ clients that know the Avro schemas and nothing of us."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from services.temporal import settings_of
 
+import mongo
+import servers
 from acceptance.conftest import Server
 from acceptance.hive import FAILED, Hive, Worker, decision, frame, plan, task, unframe
 from acceptance.journals import check
+from cli.processes import eventually
+from databases import database
 from oraculo.wire.flow import schemas
 from servers import imitated, shared
 
@@ -194,3 +200,41 @@ def test_a_failure_is_undone_and_reported(up: Server, hive: Hive) -> None:
     assert (incident["incident_type"], incident["severity"]) == ("WORKER_FAILURE", "CRITICAL")
     assert incident["correlation_id"] == "corr-undo"
     assert incidents[0].key().decode() == incident["incident_id"]
+
+
+def test_everything_at_once(hive: Hive, server: Callable[..., Server]) -> None:
+    """Kafka, Temporal, PostgreSQL and MongoDB, all real: one decision, and what each of them knows of it afterwards."""
+    mongodb = mongo.variables()
+    own = Hive(hive.servers)
+    one = server()
+    one.env |= {**own.settings, **settings_of(servers.shared("temporal")), **mongodb}
+    one.env["ORACULO_STORE"] = url = asyncio.run(database())
+    one.up()
+    with own.worker(lambda ticket: FAILED if ticket["task_id"] == "c" else {}) as worker:
+        own.decide(plan("all", [*DIAMOND, task("e")], risk_band="medium"))
+        result = ended(one, "all")
+        told = own.read(own.topic("telemetry"), lambda seen: len(seen) >= 1)
+    assert (result["status"], result["fluxo_c"]["status"]) == ("parcial", "PARTIAL")
+    frame = json.loads(told[0].value())
+    tickets = {ticket["ticket_id"] for ticket in worker.tickets}
+    assert tickets <= set(frame["correlation"]["ticket_ids"])
+    workflow = one.call("GET", "/api/v1/workflows/orch-all")
+    assert workflow is not None and workflow.json()["status"] == "completed"
+
+    async def audited() -> dict[str, list[dict[str, Any]]]:
+        async with mongo.opened(mongodb) as found:
+            names = ("cognitive_ledger", "execution_tickets", "workflow_results", "incidents", "validation_audit")
+            return {name: await mongo.all_of(found, name) for name in names}
+
+    def complete() -> dict[str, list[dict[str, Any]]] | None:
+        found = asyncio.run(audited())
+        return found if found["workflow_results"] and found["incidents"] else None
+
+    audit = eventually(complete)
+    assert {one["ticket_id"] for one in audit["execution_tickets"]} == set(frame["correlation"]["ticket_ids"])
+    assert [one["plan_id"] for one in audit["cognitive_ledger"]] == ["all"]
+    assert audit["workflow_results"][0]["metrics"] == result["fluxo_c"]["metrics"]
+    assert {one["correlation_id"] for one in audit["execution_tickets"]} == {"corr-all"}
+    assert audit["validation_audit"][0]["result"]["valid"] is True
+    assert one.terminate() == 0
+    assert check(url)["parcial"] == 1
