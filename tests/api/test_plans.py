@@ -190,17 +190,8 @@ async def test_the_ceiling_holds_after_a_restart(tmp_path: Path) -> None:
         assert len(await site.worker.take(TICKETS, 1)) == 1
 
 
-@pytest.mark.parametrize("shape", ["layers", "wide"])
-async def test_large_plans(tmp_path: Path, shape: str) -> None:
-    """1,000 tasks in 30 layers, each behind all of the layer before; and 5,000 beside each other."""
-    if shape == "wide":
-        tasks = [task(f"t{n}") for n in range(5000)]
-    else:
-        tasks = []
-        for n in range(1000):
-            layer = n * 30 // 1000
-            before = [f"t{m}" for m in range(max(0, n - 40), n) if m * 30 // 1000 == layer - 1]
-            tasks.append(task(f"t{n}", *before))
+async def test_a_wide_plan(tmp_path: Path) -> None:
+    tasks = [task(f"t{n}") for n in range(5000)]
     async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="500") as site:
         await site.bring(plan("large", *tasks, correlation_id="abc123"))
         done = 0

@@ -116,3 +116,41 @@ def test_cancel_reaches_the_work(cli: Cli, tmp_path: Path) -> None:
     assert again.returncode == 0 and "already ended cancelada" in again.stdout
     assert cli("watch", "c1").returncode == 1
     assert cli("cancel", "nunca").returncode == 3
+
+
+def a_plan(name: str, **more: Any) -> dict[str, Any]:
+    """Of Fluxo C, for the worker of these tests."""
+    task = {"task_id": "somar", "task_type": "EXECUTE", "description": "somar", "worker": "soma"}
+    return {
+        "plan_id": name, "intent_id": "i", "correlation_id": name, "risk_band": "low", "tasks": [task],
+        "execution_order": ["somar"], **more,
+    }  # fmt: skip
+
+
+def test_a_plan_of_fluxo_c(cli: Cli) -> None:
+    told = cli.submit(a_plan("plano-1"), "--wait", "20")
+    assert (told["status"], told["fluxo_c"]["status"]) == ("concluida", "SUCCESS")
+    shown = cli("show", "plano-1")
+    assert "somar (EXECUTE)" in shown.stdout and "plano-1" in shown.stdout
+
+
+def test_a_plan_that_a_human_approves_and_one_that_is_refused(cli: Cli) -> None:
+    for name, command, status in (("plano-2", "approve", "concluida"), ("plano-3", "reject", "cancelada")):
+        assert cli.submit(a_plan(name, requires_approval=True))["status"] == "awaiting_approval"
+        done = cli(command, name, "--por", "ana", "--json")
+        assert (done.returncode, json.loads(done.stdout)["aplicada"]) == (0, True)
+        eventually(lambda name=name, status=status: f'"status":"{status}"' in cli("show", name, "--json").stdout)
+        again = cli(command, name)
+        assert again.returncode == 0 and name in again.stdout
+
+
+def test_a_plan_that_cannot_run_and_a_decision_against_one(cli: Cli) -> None:
+    wrong = a_plan("plano-4", execution_order=["outra"])
+    done = cli("submit", "-", input=json.dumps(wrong))
+    assert done.returncode == 1 and "'outra', which is no task" in done.stderr
+    decision = {
+        "decision_id": "d", "plan_id": "plano-5", "final_decision": "reject", "reasoning_summary": "risco",
+        "cognitive_plan": a_plan("plano-5"),
+    }  # fmt: skip
+    done = cli("submit", "-", "--json", input=json.dumps(decision))
+    assert done.returncode == 1 and json.loads(done.stdout)["status"] == "rejected"
