@@ -238,3 +238,13 @@ def test_everything_at_once(hive: Hive, server: Callable[..., Server]) -> None:
     assert audit["validation_audit"][0]["result"]["valid"] is True
     assert one.terminate() == 0
     assert check(url)["parcial"] == 1
+
+
+def test_plans_of_one_intent_run_beside_each_other(up: Server, hive: Hive) -> None:
+    with hive.worker() as worker:
+        for number in range(4):
+            hive.decide({**plan(f"twin-{number}", [task("a")]), "correlation_id": "one-intent"})
+        for number in range(4):
+            assert ended(up, f"twin-{number}")["fluxo_c"]["correlation_id"] == "one-intent"
+        ours = [one for one in worker.tickets if one["plan_id"].startswith("twin-")]
+    assert {one["correlation_id"] for one in ours} == {"one-intent"}

@@ -243,16 +243,16 @@ class PlanDesk:
         """An intent may have more than one plan, and all of them carry its correlation_id. The first plan goes by that
         id; the others add their own."""
         taken = await self._engine.store.locate([work.correlation_id for work in works])
-        if not taken:
-            return
-        keys = await self._engine.store.keyed([work.key.key for work in works if work.key is not None])
+        keys = await self._engine.store.keyed([work.key.key for work in works if work.key]) if taken else {}
+        owners: dict[str, str] = {}  # of those that came together: name → key of the plan that has it
         for work in works:
-            run = taken.get(work.correlation_id)
-            if run is None or work.key is None or work.key.key in keys:
+            assert work.key is not None
+            name, key = work.correlation_id, work.key.key
+            if key in keys or (name not in taken and owners.setdefault(name, key) == key):
                 continue
             start = work.command
             assert isinstance(start, Start)
-            work.correlation_id = f"{work.correlation_id[:60]}.{work.key.key.removeprefix('plan:')}"[:128]
+            work.correlation_id = f"{name[:60]}.{key.removeprefix('plan:')}"[:128]
             work.command = replace(start, correlation_id=work.correlation_id)
 
     async def _refused(self, value: Mapping[str, Any], reason: str, detail: str) -> None:
