@@ -342,7 +342,8 @@ ACTIVE = {
     "OraculoSlaViolations", "OraculoSuccessRateLow", "OraculoBurnRateFast", "OraculoBurnRateSlow",
 }  # fmt: skip
 POSSIBLE = {"OraculoDeadLettersGrow", "OraculoQueueUnattended"}  # by when the queues and the table were looked at
-CONDITIONAL = {"OraculoConsumerSilent"}  # empty when somebody takes messages
+# Empty when somebody takes messages; nothing is projected here.
+CONDITIONAL = {"OraculoConsumerSilent", "OraculoProjectionBehind"}
 AT_ONCE = {one.name for one in ALERTS if one.lasts == "0m"}
 
 
