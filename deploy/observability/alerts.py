@@ -94,6 +94,12 @@ ALERTS = (
         {f"{_P}outbox_oldest_seconds{{{_LABELS}}}": "0x10"}, _ONE,
     ),
     Alert(
+        "OraculoProjectionBehind", "max by (projection) (oraculo_projection_age_seconds)", "> 300", "5m", "warning",
+        "A projection (the audit) is more than five minutes behind the journal",
+        {'oraculo_projection_age_seconds{projection="mongodb"}': "0 400+60x20"}, "12m",
+        {'oraculo_projection_age_seconds{projection="mongodb"}': "1x20"}, {"projection": "mongodb"},
+    ),
+    Alert(
         "OraculoConsumerSilent",
         f'(max by (fila) (min_over_time({_P}queue_depth{{fila=~"orquestrador_.*"}}[3m]))'
         f" unless on (fila) (sum by (fila) (rate({_P}messages_received_total[3m])) > 0))",

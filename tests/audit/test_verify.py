@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -41,6 +42,13 @@ def _audit_of(oraculo: Oraculo) -> Projection:
     """The projection to MongoDB; there are others."""
     (found,) = [one for one in oraculo.projections.all if one.name == "mongodb"]
     return found
+
+
+SERIES = (
+    "mongodb_pool_size", "mongodb_pool_checkedout", "mongodb_circuit_breaker_state", "mongodb_persistence_errors_total",
+    "mongodb_persistence_duration_seconds_count", "mongodb_index_validation_total", "oraculo_projection_lag",
+    "oraculo_projection_age_seconds", "oraculo_projection_steps_total", "oraculo_projection_failures_total",
+)  # fmt: skip
 
 
 def worker() -> Worker:
@@ -101,6 +109,8 @@ async def test_mongodb_is_killed_under_load_and_nothing_is_missing(
                 names += [one.correlation_id for one in await oraculo.submit_many([REQUEST] * 5)]
             for name in names:
                 assert (await oraculo.result(name, wait=30))["status"] == "concluida"  # type: ignore[index]
+            shown = oraculo.metrics.exposition().decode()
+            assert [name for name in SERIES if re.search(rf"^{name}[{{ ]", shown, re.M) is None] == []
         async with Oraculo(load({"ORACULO_STORE": store, **variables}, None)) as oraculo:  # whatever was left
             projection = _audit_of(oraculo)
             await until(lambda: projection.active and projection.failing_since is None and projection.lag.steps == 0)

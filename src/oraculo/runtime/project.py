@@ -65,6 +65,7 @@ class Projection:
         self._states = StateCache(MAX_TICKETS)
         self._unwanted: OrderedDict[int, None] = OrderedDict()
         self._pause = AGAIN_FIRST
+        self._note_at = 0.0  # when to look at system events again
 
     def age(self) -> float:
         """Seconds since the oldest step that is not recorded there was committed."""
@@ -106,6 +107,9 @@ class Projection:
         return True
 
     async def _wait(self) -> None:
+        if not self.active:  # what is new is for another process
+            await asyncio.sleep(POLL)
+            return
         try:
             async with asyncio.timeout(POLL):
                 await self.news.wait()
@@ -216,6 +220,10 @@ class Projection:
     # -- the system --------------------------------------------------------------------------------------------------
 
     async def _note(self) -> bool:
+        """Nobody says when there is something new, so that it is looked for now and then."""
+        now = asyncio.get_running_loop().time()
+        if now < self._note_at:
+            return False
         name = self.name + _SYSTEM
         after = await self._store.claim_cursor(name)
         if after is None:
@@ -224,7 +232,10 @@ class Projection:
         if events:
             await self._sink.note(events)
             await self._store.move_cursor(name, events[-1].id)
-        return len(events) == AT_ONCE
+        if len(events) == AT_ONCE:
+            return True
+        self._note_at = now + POLL
+        return False
 
 
 class Projections:
