@@ -9,5 +9,6 @@ recall.py      the journal, for a workflow that goes on where another left off
 link.py        the connection to Temporal, and its worker
 calls.py       what is said over it
 codec.py       large payloads, compressed
+sandbox.py     where workflows run
 engine.py      the engine: requests → workflows, answers → signals
 """

@@ -167,22 +167,24 @@ class TemporalEngine(LocalEngine):
             await self._forwards.wait()
             self._forwards.clear()
             works, self._forward = self._forward, []
-            try:
-                await self._tell(works)
+            groups = list(_groups(works).values())
+            found = await asyncio.gather(
+                *(self._tell_one(group[0].run, group) for group in groups), return_exceptions=True
+            )
+            failed = [(group, error) for group, error in zip(groups, found, strict=True) if not isinstance(error, list)]
+            if not failed:
                 pause = RETRY_FIRST
-            except StoreUnavailableError:
-                self._forward[:0] = works
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, RETRY_MOST)
-                self._forwards.set()
+                continue
+            log.warning("workflows cannot be told now", orchestrations=len(failed), error=str(failed[0][1]))
+            self._forward[:0] = [work for group, _ in failed for work in group]
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, RETRY_MOST)
+            self._forwards.set()
 
     async def _tell(self, works: Sequence[Work]) -> list[Outcome]:
         """Each to its workflow; what belongs to none is dealt with as without workflows."""
         await self._locate(works)
-        groups: dict[int, list[Work]] = {}
-        for work in works:
-            groups.setdefault(work.run if not isinstance(work.command, ASKED) else -id(work), []).append(work)
-        told = await asyncio.gather(*(self._tell_one(group[0].run, group) for group in groups.values()))
+        told = await asyncio.gather(*(self._tell_one(group[0].run, group) for group in _groups(works).values()))
         outcomes = {id(work): outcome for found in told for work, outcome in found}
         return [outcomes[id(work)] for work in works]
 
@@ -314,6 +316,14 @@ class TemporalEngine(LocalEngine):
         if found is None and self.clock.now() - asked_at < GIVEN_UP:
             raise StoreUnavailableError(f"the journal of {run} is not there yet")
         return found
+
+
+def _groups(works: Sequence[Work]) -> dict[int, list[Work]]:
+    """What one workflow is told at once; whoever wants to know what becomes of a command tells it alone."""
+    groups: dict[int, list[Work]] = {}
+    for work in works:
+        groups.setdefault(-id(work) if isinstance(work.command, ASKED) else work.run, []).append(work)
+    return groups
 
 
 def _own(work: Work) -> Own:

@@ -166,7 +166,11 @@ class ProjectingHandler(Handler):
         launches, self._launches = self._launches, []
         left = [one for one in launches if one.state.run not in handled.broken]
         if left:
-            failed = await self._launch(left)
+            self._settled.clear()  # nobody may see what is not written yet
+            try:
+                failed = await self._launch(left)
+            finally:
+                self._settled.set()
             if failed:
                 outcomes = self._without(set(failed), handled, outcomes, next(iter(failed.values())))
         return outcomes

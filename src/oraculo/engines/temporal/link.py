@@ -18,10 +18,10 @@ from temporalio.client import Client, RPCTimeoutOrCancelledError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from oraculo import __version__
 from oraculo.engines.temporal.codec import CONVERTER
+from oraculo.engines.temporal.sandbox import SANDBOX
 from oraculo.engines.temporal.workflow import WORKFLOWS
 from oraculo.errors import EngineUnavailableError
 from oraculo.ports.clock import Clock
@@ -37,7 +37,6 @@ STICKY = timedelta(seconds=5)  # that a workflow waits for the process that knew
 LEAVE = timedelta(seconds=5)  # for what is under way at a stop
 WORKFLOWS_AT_ONCE, DEEDS_AT_ONCE, REMEMBERED = 200, 1000, 5000
 ATTRIBUTES = ("OraculoCorrelation", "OraculoPlan", "OraculoIntent", "OraculoRisk", "OraculoStatus")
-SANDBOX = SandboxedWorkflowRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("oraculo"))
 AWAY = frozenset(
     (
         RPCStatusCode.CANCELLED,
