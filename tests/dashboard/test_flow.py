@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from playwright.async_api import Page, Route, expect
 from api.conftest import result_of
 from core.given import flow
 from dashboard.conftest import Site
-from oraculo.core.commands import Approve, Start
+from oraculo.core.commands import Start
 from oraculo.runtime.work import Work
 
 QUEUE = "executador_passo"
@@ -70,21 +69,9 @@ async def _listened(site: Site, name: str) -> list[dict[str, Any]]:
 
 
 async def test_somebody_approves_or_rejects(site: Site) -> None:
-    decided: list[tuple[str, dict[str, str]]] = []
-
-    async def decide(route: Route) -> None:
-        """What the route does."""
-        what, body = route.request.url.rpartition("/")[2], json.loads(route.request.post_data or "")
-        assert route.request.headers["x-csrf-token"]
-        decided.append((what, body))
-        name = route.request.url.split("/")[-2]
-        await site.oraculo.engine.submit([Work(Approve(what == "approve", body["por"], body["motivo"]), name)])
-        await route.fulfill(status=200, json={})
-
     for name, button, ending in (("sim", "Approve", "running"), ("nao", "Reject", "cancelled")):
         await begin(site, name, approval=True)
         page = await site.open(f"/runs/{name}")
-        await page.route("**/api/v1/orchestrations/*/*", decide)
         await expect(page.locator("[data-why]")).to_contain_text("somebody to approve the plan")
         banner = page.locator("[data-approval]")
         await banner.get_by_label("Your name").fill("ana")
@@ -96,8 +83,8 @@ async def test_somebody_approves_or_rejects(site: Site) -> None:
         await page.locator("[data-slider]").focus()
         await page.keyboard.press("Home")
         await expect(banner).to_be_hidden()
-    por = {"por": "ana", "motivo": "<b>porque</b>"}
-    assert decided == [("approve", por), ("reject", por)]
+        state = await site.oraculo.state(name)
+        assert (state.approved_by, state.awaits_approval) == ("ana", False)
 
 
 async def test_a_refusal_is_told(site: Site) -> None:
