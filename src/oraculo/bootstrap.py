@@ -13,7 +13,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -28,6 +28,7 @@ from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.prometheus import Metrics
+from oraculo.adapters.sinks.prometheus.port import metrics_port
 from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.core.events import CompensationStarted, OrchestrationClosed
 from oraculo.core.state import Orchestration
@@ -403,6 +404,10 @@ class Oraculo:
     def _store(self) -> Store:
         assert self.store is not None
         return self.store
+
+    def metrics_on(self, port: int) -> AbstractAsyncContextManager[int]:
+        """`/metrics` without a key, on a port of its own, while this is entered; 0 takes a free one."""
+        return metrics_port(self.settings.host, port, self.metrics.exposition)
 
     def now(self) -> datetime:
         return self.clock.now()

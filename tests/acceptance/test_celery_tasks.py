@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from celery import Celery
 
-from contracts.engine_cases import OnCeleryAndRedis, answer, source
+from acceptance.conftest import free_port
+from contracts.engine_cases import OnCeleryAndRedis, answer, source, until
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("celery tasks")]
 SEEDS = """
@@ -27,6 +30,7 @@ for _ in range(2):
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnCeleryAndRedis]:
     case = OnCeleryAndRedis(tmp_path_factory.mktemp("celery"), database=7)
+    case.celery[0].env["ORACULO_METRICS_PORT"] = str(METRICS)
     try:
         case.start()
         yield case
@@ -49,6 +53,35 @@ def run(fleet: OnCeleryAndRedis, *command: str) -> subprocess.CompletedProcess[s
     env = {**os.environ, **fleet.up.env}
     command = (sys.executable, *command)
     return subprocess.run(command, cwd=fleet.folder, env=env, capture_output=True, text=True, timeout=90, check=False)
+
+
+METRICS = free_port()
+CONCLUDED = re.compile(r'^orchestration_tickets_completed_total{status="concluida",task_type="coleta"} (\S+)$', re.M)
+
+
+def _metrics(port: int) -> str:
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).text
+    except httpx2.TransportError:
+        return ""
+
+
+async def test_every_process_of_a_worker_shows_what_it_saw(fleet: OnCeleryAndRedis) -> None:
+    fonte = source()
+    before = _concluded()
+    name = fleet.submit(coletas=[{"fonte": fonte}])
+    await fleet.send(answer(await fleet.take(fonte), 1))
+    assert fleet.result(name)["status"] == "concluida"
+    await until(lambda: _seen(before))
+    assert len([number for number in range(8) if _metrics(METRICS + number)]) == 2, "each has a port of its own"
+
+
+async def _seen(before: float) -> bool:
+    return _concluded() == before + 1
+
+
+def _concluded() -> float:
+    return sum(float(one) for number in range(8) for one in CONCLUDED.findall(_metrics(METRICS + number)))
 
 
 async def test_a_task_of_the_seeds_begins_an_orchestration(fleet: OnCeleryAndRedis) -> None:

@@ -118,7 +118,6 @@ async def serve(
     """Until a signal; then stop taking, finish what is under way, and end within half a minute."""
     import uvicorn
 
-    from oraculo.adapters.sinks.prometheus.port import metrics_port
     from oraculo.api import health
     from oraculo.api.app import ROUTERS, create_app
     from oraculo.bootstrap import Oraculo, Role
@@ -155,9 +154,7 @@ async def serve(
     with signals(stop):
         async with oraculo, contextlib.AsyncExitStack() as stack:
             if chosen.metrics_port is not None:
-                await stack.enter_async_context(
-                    metrics_port(chosen.host, chosen.metrics_port, oraculo.metrics.exposition)
-                )
+                await stack.enter_async_context(oraculo.metrics_on(chosen.metrics_port))
             tune()
             await server.serve([listener])
 

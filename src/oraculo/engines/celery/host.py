@@ -42,6 +42,7 @@ FORGOTTEN = timedelta(seconds=30)  # owed for so long: its task seems to be lost
 AT_ONCE = 500
 LOOK_FIRST, LOOK_MOST = 0.1, 1.0  # seconds between two attempts to write to a store that is away
 LEAVE = 10.0  # seconds to close everything
+MOST_PROCESSES = 64  # that look for a port of their own for metrics
 CONFIRM = 1.0  # of them to record what was published: what is not would be published again
 
 
@@ -54,6 +55,7 @@ class Host(Oraculo):
         super().__init__(replace(chosen, replica_name=name), role=Role.TASKS)
         self.performer: Performer
         self._again: asyncio.Task[None]
+        self._ports = contextlib.AsyncExitStack()
         self._sent_again: dict[int, float] = {}  # run → when the sweep of this process did it last
 
     async def __aenter__(self) -> Self:
@@ -69,7 +71,20 @@ class Host(Oraculo):
             engine.writer,
         )
         self._again = asyncio.create_task(self.performer.run())  # what had to be postponed
+        if self.settings.metrics_port is not None:
+            await self._serve_metrics(self.settings.metrics_port)
         return self
+
+    async def _serve_metrics(self, first: int) -> None:
+        """What this process saw: each process of a worker takes the next port that is free."""
+        for port in range(first, first + MOST_PROCESSES) if first else (0,):
+            try:
+                taken = await self._ports.enter_async_context(self.metrics_on(port))
+            except OSError:
+                continue
+            log.info("metrics", url=f"http://{self.settings.host}:{taken}/metrics")
+            return
+        log.warning("no port is free for metrics", first=first, last=first + MOST_PROCESSES - 1)
 
     async def __aexit__(self, *_: object) -> None:
         with contextlib.suppress(TimeoutError):
@@ -77,6 +92,7 @@ class Host(Oraculo):
                 while self.performer.waiting:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         self._again.cancel()
+        await self._ports.aclose()
         await self.performer.close()
         await super().__aexit__()
 
