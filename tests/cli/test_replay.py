@@ -104,8 +104,8 @@ async def test_prune_keeps_what_a_projection_has_not_read(cli: Cli) -> None:
     async with SqliteStore(str(cli.folder / "oraculo.db")) as store:
         await store.claim_cursor("auditoria")
         steps = (await store.lag(0)).steps
-    found = {one["name"]: one for one in cli.json("doctor")["checks"]}
-    assert found["projection"]["detail"] == f"auditoria: {steps} steps behind"
+    found = [one["detail"] for one in cli.json("doctor")["checks"] if one["name"] == "projection"]
+    assert f"auditoria: {steps} steps behind" in found
     told = cli.json("prune", "--older-than", "0s", "--yes")
     assert (told["removed"], told["unread"]) == (0, {"auditoria": steps})
     assert cli.json("prune", "--older-than", "0s", "--yes", "--unread")["removed"] == 1

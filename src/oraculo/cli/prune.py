@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from oraculo.cli.output import AsJson, Yes, emit, err, note, say
 from oraculo.cli.texts import t
 
 CHUNK = 500
+TOPICS = "fluxo_c_topics"
 
 
 def prune(
@@ -25,7 +27,8 @@ def prune(
     json: AsJson = False,
 ) -> None:
     before = inputs.ago(older_than)
-    url = settings.load().store
+    chosen = settings.load()
+    url = chosen.store
     if url.startswith("sqlite:"):
         from oraculo.cli.journal import existing
 
@@ -38,7 +41,8 @@ def prune(
             abort=True,
             err=True,
         )
-    count, waiting = asyncio.run(_prune(url, before, unread))
+    nobody = () if chosen.takes_plans else (TOPICS,)  # without Fluxo C nobody reads on for its topics
+    count, waiting = asyncio.run(_prune(url, before, unread, nobody))
     if json:
         emit({"removed": count, "before": before, "unread": waiting})
         return
@@ -47,7 +51,7 @@ def prune(
         note(t("unread", name=name, steps=steps))
 
 
-async def _prune(url: str, before: datetime, unread: bool) -> tuple[int, dict[str, int]]:
+async def _prune(url: str, before: datetime, unread: bool, nobody: Sequence[str] = ()) -> tuple[int, dict[str, int]]:
     """How many were forgotten; and the projection that has read least, with what it has not read."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -59,7 +63,8 @@ async def _prune(url: str, before: datetime, unread: bool) -> tuple[int, dict[st
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         task = progress.add_task("", total=None)
         async with opened(url) as store:
-            least = None if unread else least_read(await store.cursors())
+            cursors = {name: position for name, position in (await store.cursors()).items() if name not in nobody}
+            least = None if unread else least_read(cursors)
             while True:
                 removed = await store.prune(before, CHUNK, None if least is None else least[1])
                 total += removed

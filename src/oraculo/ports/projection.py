@@ -28,6 +28,7 @@ class Sink(Protocol):
     """Inherit from it to have what most sinks want."""
 
     name: str  # of its cursor; never the same for two sinks on one store
+    tipo: str | None = None  # the only type of orchestrations that it wants to hear of; the others cost nothing
 
     def wants(self, _started: OrchestrationStarted) -> bool:
         """Whether the steps of an orchestration that began like this are handed over. The same answer every time."""

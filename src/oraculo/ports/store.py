@@ -220,8 +220,8 @@ class Store(Protocol):
         """Steps that hold events numbered above `after`, oldest first."""
         ...
 
-    async def tail(self, after: int, limit: int) -> list[Recorded]:
-        """The whole journal in commit order, from a position on, without gaps."""
+    async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
+        """The whole journal in commit order, from a position on, without gaps; or only of orchestrations of a type."""
         ...
 
     async def result(self, run: int) -> bytes | None: ...

@@ -33,6 +33,7 @@ GATHER = 0.02  # seconds that news may wait for more news
 AGAIN_FIRST, AGAIN_MOST = 0.1, 5.0  # seconds before a sink that failed is tried again
 MAX_TICKETS = 200_000  # in memory, of each projection
 MAX_UNWANTED = 100_000  # orchestrations known to be of no interest
+SKIP, FAR = 5.0, 50_000  # seconds and steps after which a cursor moves over what is not for its sink
 LAST = 2.0  # seconds that the end of a process may be put off for what is not written yet
 _SYSTEM = "/system"  # the cursor of system events is named after that of the journal
 
@@ -52,6 +53,7 @@ class Projection:
 
     def __init__(self, store: Store, sink: Sink, clock: Clock) -> None:
         self.name = sink.name
+        self.tipo = sink.tipo
         self.active = False
         self.recorded = 0  # steps, since the start
         self.failures = 0  # since the start
@@ -66,6 +68,7 @@ class Projection:
         self._unwanted: OrderedDict[int, None] = OrderedDict()
         self._pause = AGAIN_FIRST
         self._note_at = 0.0  # when to look at system events again
+        self._skip_at = 0.0  # when to move over what is not for this sink
 
     def age(self) -> float:
         """Seconds since the oldest step that is not recorded there was committed."""
@@ -94,17 +97,27 @@ class Projection:
         if after is None:
             self._give_up()
             return False
-        if not self.active:
+        if not self.active or self.tipo is not None:
             self.lag = await self._store.lag(after)
             self.active = True
-        steps = await self._store.tail(after, AT_ONCE)
+        end = after + self.lag.steps
+        steps = await self._store.tail(after, AT_ONCE, self.tipo)
         if steps:
             await self._record(steps)
+        elif self.tipo is not None:
+            await self._skip(after, end)
         if len(steps) < AT_ONCE:
             self.lag = Lag()
             return await self._note()
         self.lag = await self._store.lag(steps[-1].position)
         return True
+
+    async def _skip(self, after: int, end: int) -> None:
+        """There is nothing for this sink up to there. To say so is a transaction, so that it is not said every time."""
+        now = asyncio.get_running_loop().time()
+        if end > after and (end - after >= FAR or now >= self._skip_at):
+            self._skip_at = now + SKIP
+            await self._store.move_cursor(self.name, end)
 
     async def _wait(self) -> None:
         if not self.active:  # what is new is for another process
@@ -249,8 +262,8 @@ class Projections:
         self.all = [Projection(store, sink, clock) for sink in sinks]
 
     def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
-        if steps:
-            for one in self.all:
+        for one in self.all:
+            if steps and (one.tipo is None or any(step.state.plan.tipo == one.tipo for step in steps)):
                 one.news.set()
 
     def start(self) -> None:

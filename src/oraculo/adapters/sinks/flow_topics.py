@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from oraculo.core.cognitive import TIPO
 from oraculo.core.events import OrchestrationStarted
 from oraculo.errors import BrokerError, BrokerUnavailableError, SinkUnavailableError, WireError
 from oraculo.ports.broker import Broker, Outgoing
@@ -31,6 +32,7 @@ class FlowTopics(Sink):
     a broker inside this process has no room for."""
 
     name = "fluxo_c_topics"
+    tipo = TIPO
 
     def __init__(self, broker: Broker, topics: Mapping[str, str], encode: Encode, plain: Iterable[str] = ()) -> None:
         self._broker = broker

@@ -234,8 +234,8 @@ class SqliteStore:
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
         return await self._read(lambda c: read.events(c, run, after, limit))
 
-    async def tail(self, after: int, limit: int) -> list[Recorded]:
-        return await self._read(lambda c: read.tail(c, after, limit))
+    async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
+        return await self._read(lambda c: read.tail(c, after, limit, tipo))
 
     async def result(self, run: int) -> bytes | None:
         return await self._read(lambda c: read.result(c, run))

@@ -66,9 +66,10 @@ def events(connection: apsw.Connection, run: int, after: int, limit: int) -> lis
     return [step for step in steps if step.first + len(step.events) > after + 1]
 
 
-def tail(connection: apsw.Connection, after: int, limit: int) -> list[Recorded]:
-    sql = f"{_STEP} WHERE position > ? ORDER BY position LIMIT ?"
-    return [_step(row) for row in fetch(connection, sql, (after, limit))]
+def tail(connection: apsw.Connection, after: int, limit: int, tipo: str | None) -> list[Recorded]:
+    only = "" if tipo is None else " AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND runs.tipo = ?3)"
+    sql = f"{_STEP} WHERE position > ?1{only} ORDER BY position LIMIT ?2"
+    return [_step(row) for row in fetch(connection, sql, (after, limit) if tipo is None else (after, limit, tipo))]
 
 
 def result(connection: apsw.Connection, run: int) -> bytes | None:

@@ -68,9 +68,10 @@ async def events(connection: Connection, run: int, after: int, limit: int) -> li
     return [step for step in steps if step.first + len(step.events) > after + 1]
 
 
-async def tail(connection: Connection, after: int, limit: int) -> list[Recorded]:
-    sql = f"{_STEP} WHERE position > %s ORDER BY position LIMIT %s"
-    return [recorded(row) for row in await fetch(connection, sql, (after, limit))]
+async def tail(connection: Connection, after: int, limit: int, tipo: str | None) -> list[Recorded]:
+    only = "" if tipo is None else " AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND runs.tipo = %s)"
+    sql = f"{_STEP} WHERE position > %s{only} ORDER BY position LIMIT %s"
+    return [recorded(row) for row in await fetch(connection, sql, (after, *((tipo,) if tipo else ()), limit))]
 
 
 async def result(connection: Connection, run: int) -> bytes | None:
