@@ -1,4 +1,6 @@
-"""Writes the histories that `test_temporal_histories.py` replays: `python -m engines.record_histories` in `tests/`.
+"""Writes the histories that `test_temporal_histories.py` replays.
+
+In `tests/`: `PYTHONPATH=.:.. python -m engines.record_histories`
 
 A history that is there already is left as it is: it stands for what a release wrote, and what comes later must be able
 to go on with it. Give a new story a new name, and delete none.
