@@ -13,6 +13,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from services.temporal import Temporal
@@ -73,8 +74,9 @@ async def undone(world: World, name: str) -> bool:
 
 async def continues_as_new(world: World) -> str:
     name, sources = await world.submit(12)
-    for source in sources:
+    for number, source in enumerate(sources, 1):
         await world.answer(await world.order(source))
+        await until(partial(closed, world, name, number))
     await world.result(name)
     return name
 
