@@ -1,4 +1,6 @@
-"""Writes the histories that `test_temporal_histories.py` replays: `python -m engines.record_histories` in `tests/`.
+"""Writes the histories that `test_temporal_histories.py` replays.
+
+In `tests/`: `PYTHONPATH=.:.. python -m engines.record_histories`
 
 A history that is there already is left as it is: it stands for what a release wrote, and what comes later must be able
 to go on with it. Give a new story a new name, and delete none.
@@ -11,6 +13,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from services.temporal import Temporal
@@ -71,8 +74,9 @@ async def undone(world: World, name: str) -> bool:
 
 async def continues_as_new(world: World) -> str:
     name, sources = await world.submit(12)
-    for source in sources:
+    for number, source in enumerate(sources, 1):
         await world.answer(await world.order(source))
+        await until(partial(closed, world, name, number))
     await world.result(name)
     return name
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,7 @@ async def _goes_on(world: World) -> None:
     first = (await handle.describe()).run_id
     for number, source in enumerate(sources):
         await world.answer(await world.order(source), dados=number)
+        await until(partial(closed, world, name, number + 1))
     result = await world.result(name)
     assert [one["dados"] for one in result["coletas"]] == list(range(14))
     assert [one["tentativas"] for one in result["coletas"]] == [1] * 14

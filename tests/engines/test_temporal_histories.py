@@ -38,3 +38,4 @@ async def test_one_that_was_changed_does_not() -> None:
 
 def test_there_are_histories() -> None:
     assert len(HISTORIES) >= 5
+    assert '"recall"' in HISTORIES["continues_as_new"]
