@@ -3,8 +3,8 @@
     python -m benchmarks.replicas [-n 3000] [--replicas 1 2] [--json FILE]
 
 Each replica is an `oraculo up` in a process of its own, with one worker process beside it; the requests are published
-to `orquestrador_requisicoes` before the clock starts, so that only the orchestrators and what they wait for are
-measured.
+to `orquestrador_requisicoes` before the clock starts, which is when the first of them has begun; it stops when the last
+has ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from services.postgres import Postgres
@@ -30,6 +30,7 @@ from oraculo.parts import broker_of, store_of
 from oraculo.ports.broker import Outgoing
 from oraculo.wire import names
 
+BEGUN = "SELECT count(*) FROM runs"
 CLOSED = "SELECT count(*) FROM runs WHERE closed_at IS NOT NULL"
 
 
@@ -69,8 +70,8 @@ def measure(n: int, replicas: int) -> dict[str, Any]:
             )
         ]
         with psycopg.connect(postgres.url, autocommit=True) as connection:
-            first = _until(connection, n // 10)
-            last = _until(connection, n)
+            first = _until(connection, BEGUN, 1)
+            last = _until(connection, CLOSED, n)
         for process in processes:
             process.terminate()
         for process in processes:
@@ -78,7 +79,7 @@ def measure(n: int, replicas: int) -> dict[str, Any]:
     return {
         "replicas": replicas,
         "orchestrations": n,
-        "per_second": round((n - n // 10) / (last - first), 1),
+        "per_second": round(n / (last - first), 1),
         "seconds": round(last - began, 2),
     }
 
@@ -117,9 +118,9 @@ def _process(arguments: list[str], folder: Path, environment: dict[str, str]) ->
     )
 
 
-def _until(connection: psycopg.Connection[Any], count: int) -> float:
-    while connection.execute(CLOSED).fetchall()[0][0] < count:
-        time.sleep(0.05)
+def _until(connection: psycopg.Connection[Any], counting: LiteralString, count: int) -> float:
+    while connection.execute(counting).fetchall()[0][0] < count:
+        time.sleep(0.02)
     return time.monotonic()
 
 
