@@ -79,7 +79,7 @@ async def _block(oraculo: Oraculo, variant: str, n: int) -> dict[str, float]:
     tracer = oraculo.tracer
     assert tracer is not None
     observers = {"off": [], "on": [oraculo.metrics, EventLog()], "traces": [oraculo.metrics, EventLog(), tracer]}
-    oraculo.engine._observers[:] = observers[variant]
+    oraculo.engine._onlookers._observers[:] = observers[variant]
     oraculo.reception._trace = tracer.begin if variant == "traces" else pass_on
 
     async def one() -> None:

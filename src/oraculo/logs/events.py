@@ -106,9 +106,10 @@ class EventLog:
         known = self._known.get(state.run)
         if known is None:
             flow = state.plan.flow
-            known = {"correlation_id": redact(state.correlation_id), "plan_id": plan_id(state.run)}
+            name = plan_id(state.run) if flow is None else redact(flow.plan_id)
+            known = {"correlation_id": redact(state.correlation_id), "plan_id": name}
             if flow is not None:
-                known |= {"plan_id": redact(flow.plan_id), "intent_id": redact(flow.intent_id)}
+                known["intent_id"] = redact(flow.intent_id)
             if state.traceparent is not None:
                 known["trace.id"] = trace_context.trace_id(state.traceparent)
             self._known[state.run] = known

@@ -47,7 +47,12 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.families = f.Families(self.registry)
         self._published = (self.families.published, "confirmed")
+        done = Status.CONCLUIDA.value
         self._generated = {kind: (self.families.generated, kind.value, f.NO_BAND, f.PRIORITY) for kind in Kind}
+        self._good = {
+            kind: ((self.families.tickets, done, kind.value), self.families.ticket_duration.labels(done, kind.value))
+            for kind in Kind
+        }
         self.readings = Readings()
         self.registry.register(self.readings)
         self.readings.remaining = self._least
@@ -103,14 +108,16 @@ class Metrics:
 
     def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
         tally: Counts = Tally()
-        on, deadlines = self._on, self._deadlines
+        counting, deadlines = self._on.get, self._deadlines
+        known = deadlines.open
         written = 0
         for step in steps:
-            written += len(step.events)
-            if step.first == 1 or not deadlines.knows(step.state.run):
+            events = step.events
+            written += len(events)
+            if step.state.run not in known:
                 deadlines.saw(step.state)
-            for event in step.events:
-                count = on.get(type(event))
+            for event in events:
+                count = counting(type(event))
                 if count is not None:
                     count(step, event, tally)
         if steps:
@@ -169,8 +176,19 @@ class Metrics:
             tally[self.families.approaching,] += 1
 
     def _concluded(self, step: Step, event: ev.TicketConcluded, tally: Counts) -> None:
-        self._ended(step, event.ticket, "concluida", tally)
-        self._overtaken(step.state, event.ticket, event.attempt, tally)
+        """What happens most of all: as `_ended` and `_overtaken`, with all that can be known beforehand."""
+        state, position = step.state, event.ticket
+        if state.plan.flow is not None:
+            self._ended(step, position, "concluida", tally)
+            self._overtaken(state, position, event.attempt, tally)
+            return
+        ticket = state.tickets[position]
+        key, durations = self._good[state.plan.tasks[position].kind]
+        tally[key] += 1
+        if ticket.dispatched_at is not None:
+            durations.observe((step.at - ticket.dispatched_at).total_seconds())
+        if not ticket.confirmed >> event.attempt & 1:
+            tally[self._published] += 1
 
     def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
         state = step.state
