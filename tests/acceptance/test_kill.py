@@ -20,6 +20,7 @@ from oraculo.runtime.crash import POINTS
 
 KILLS = times(8)
 ORCHESTRATIONS = 200  # at least
+SUBMITTERS = 3
 
 
 def request(number: int) -> dict[str, Any]:
@@ -43,9 +44,11 @@ def test_server_killed_again_and_again_under_load(server: Callable[..., Any], wo
     accepted: list[int] = []
     enough, finished = threading.Event(), threading.Event()
 
+    numbers = count()
+
     def submit() -> None:
-        """What gets no answer is sent again with the same id."""
-        for number in count():
+        """What gets no answer is sent again with the same id. There is always something under way."""
+        for number in numbers:
             while not finished.is_set():
                 answer = one.call("POST", "/api/v1/orchestrations", json=request(number))
                 if answer is not None and answer.status_code == 202:
@@ -53,11 +56,12 @@ def test_server_killed_again_and_again_under_load(server: Callable[..., Any], wo
                     break
                 assert answer is None or answer.status_code == 503, answer.text
                 finished.wait(0.05)
-            if finished.wait(0.02) or (enough.is_set() and len(accepted) >= ORCHESTRATIONS):
+            if finished.wait(0.002) or (enough.is_set() and len(accepted) >= ORCHESTRATIONS):
                 return
 
-    submitter = threading.Thread(target=submit)
-    submitter.start()
+    submitters = [threading.Thread(target=submit) for _ in range(SUBMITTERS)]
+    for submitter in submitters:
+        submitter.start()
     luck = random.Random(17)
     hit = []
     try:
@@ -67,10 +71,12 @@ def test_server_killed_again_and_again_under_load(server: Callable[..., Any], wo
             hit.append(unfinished(one.store))
             one.up()
         enough.set()
-        submitter.join(60)
+        for submitter in submitters:
+            submitter.join(60)
     finally:
         finished.set()
-        submitter.join()
+        for submitter in submitters:
+            submitter.join()
     assert len(accepted) >= ORCHESTRATIONS
     for number in accepted:
         result = one.result(f"pedido-{number}")
