@@ -31,7 +31,7 @@ def test_one_after_the_other_is_killed_or_frozen(store: str, tmp_path: Path) -> 
     luck = random.Random(2)
     taken_over: list[float] = []
     with servers.own("rabbitmq", tmp_path / "rabbitmq") as broker, Replicas(tmp_path, store, broker.url) as fleet:
-        fleet.load(MANY if LONG else 1_000_000, pace=0.05)
+        fleet.load(MANY if LONG else 1_000_000, pace=0.05 if LONG else 0.02)
         for number in range(FAULTS):
             time.sleep(luck.uniform(0.3, 1.0))
             taken_over.append(_hurt(fleet, luck.choice(fleet.all), freeze=number % 2 == 1))
