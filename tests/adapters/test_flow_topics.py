@@ -1,0 +1,79 @@
+"""Telemetry of Fluxo C on its topics: what cannot be published now is not forgotten, whoever else the broker serves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from core.given import Story
+from core.test_flow import made, node
+from oraculo.adapters.brokers.kafka import KafkaBroker
+from oraculo.adapters.brokers.memory import MemoryBroker
+from oraculo.adapters.brokers.routing import RoutingBroker
+from oraculo.adapters.registry.local import LocalRegistry
+from oraculo.adapters.sinks.flow_topics import MOST, FlowTopics
+from oraculo.errors import SinkUnavailableError
+from oraculo.flow_parts import codec_of, topics_of, topics_sink
+from oraculo.ports.broker import Broker, Outgoing, forgets
+from oraculo.ports.projection import Entry
+from oraculo.ports.store import Recorded
+from oraculo.settings import load
+
+SETTINGS = load({}, None)
+
+
+def sink_on(broker: Broker) -> FlowTopics:
+    return topics_sink(SETTINGS, broker, codec_of(SETTINGS, LocalRegistry()))
+
+
+def a_plan_that_ended() -> list[Entry]:
+    story = Story(made(node("a")))
+    story.ok(0)
+    entries, first = [], 1
+    for at, events in story.journal:
+        entries.append(Entry(Recorded(story.run, first, at, events), story.state))  # type: ignore[arg-type]
+        first += len(events)
+    return entries
+
+
+async def test_what_a_kafka_that_is_away_does_not_take_comes_again() -> None:
+    """It waits although the main broker works, and is fit to say so of messages that nobody has a queue for."""
+    kafka = KafkaBroker("kafka://127.0.0.1:9?confirm_timeout=1")
+    broker = RoutingBroker(MemoryBroker(), kafka, topics_of(SETTINGS).every)
+    sink = sink_on(broker)
+    try:
+        with pytest.raises(SinkUnavailableError):
+            await sink.record(a_plan_that_ended())
+        assert not sink.published and not sink.refused
+    finally:
+        await broker.close()
+
+
+async def test_the_same_step_is_told_with_the_same_ids_in_the_same_order() -> None:
+    broker = MemoryBroker()
+    sink = sink_on(broker)
+    for _ in range(2):
+        await sink.record(a_plan_that_ended())
+    told = [json.loads(one.body) for one in await broker.fetch("telemetry-flow-c", limit=100, wait=1)]
+    assert told[: len(told) // 2] == told[len(told) // 2 :]
+    assert [told[0]["event_type"], told[len(told) // 2 - 1]["event_type"]] == ["FLOW_C_STARTED", "FLOW_C_COMPLETED"]
+    assert len(await broker.fetch("telemetry.orchestration", limit=10, wait=1)) == 2
+
+
+async def test_where_nobody_listens_memory_does_not_fill_up() -> None:
+    broker = MemoryBroker()
+    await broker.publish([Outgoing("telemetry-flow-c", b"{}", "") for _ in range(MOST)])
+    sink = sink_on(broker)
+    await sink.record(a_plan_that_ended())
+    assert (await broker.backlog("telemetry-flow-c")).waiting == MOST
+    assert sink.refused["FlowCTelemetryEvent"] > 0 and sink.published["TelemetryFrame"] == 1
+
+
+async def test_only_what_is_in_this_process_is_forgotten_with_it() -> None:
+    broker = RoutingBroker(MemoryBroker(), KafkaBroker("kafka://127.0.0.1:9"), {"execution.tickets"})
+    try:
+        assert (forgets(broker, "execution.tickets"), forgets(broker, "escavador_x")) == (False, True)
+        assert forgets(broker.main, "execution.tickets")
+    finally:
+        await broker.close()
