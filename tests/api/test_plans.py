@@ -4,14 +4,19 @@ Orchestrator Dynamic know."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.conftest import API, CurlWorker, client_of, settings_for
+from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.api.app import create_app
 from oraculo.bootstrap import Oraculo
+from oraculo.errors import BrokerUnavailableError
+from oraculo.ports.broker import Outgoing
+from oraculo.runtime.work import Fate
 
 TICKETS = "execution.tickets"
 
@@ -253,3 +258,32 @@ async def test_telemetry_is_there_for_whoever_listens(tmp_path: Path) -> None:
             "FLOW_C_STARTED", "STEP_COMPLETED", "STEP_COMPLETED", "STEP_COMPLETED", "TICKET_ASSIGNED",
             "TICKET_COMPLETED", "STEP_COMPLETED", "STEP_COMPLETED", "STEP_COMPLETED", "FLOW_C_COMPLETED",
         ]  # fmt: skip
+
+
+class _NoDeadLetters(MemoryBroker):
+    """Takes everything but dead letters, for a while."""
+
+    closed = True
+
+    async def publish(self, messages: Sequence[Outgoing]) -> None:
+        if self.closed and any(message.queue.endswith(".dlq") for message in messages):
+            raise BrokerUnavailableError("the topic of dead letters is closed")
+        await super().publish(messages)
+
+
+async def test_a_decision_that_cannot_be_buried_comes_again_and_is_recorded_once(tmp_path: Path) -> None:
+    broker = _NoDeadLetters()
+    async with Oraculo(settings_for(tmp_path), broker=broker) as oraculo:
+        assert oraculo.plans is not None and oraculo.store is not None
+        bad = oraculo.plans.from_message(b"{nonsense", "plans.consensus")
+        for _ in range(3):
+            (outcome,) = await oraculo.plans.submit([bad])
+            assert outcome.fate is Fate.RETRY
+        assert await oraculo.store.dead_letter_groups() == []
+        broker.closed = False
+        (outcome,) = await oraculo.plans.submit([oraculo.plans.from_message(b"{nonsense", "plans.consensus")])
+        assert outcome.fate is Fate.QUARANTINED
+        assert await oraculo.store.dead_letter_groups() == [("plans.consensus", "not_json", 1)]
+        assert len(await oraculo.store.system_events(10, "plan_refused")) == 1
+        (letter,) = await broker.fetch("plans.consensus.dlq", limit=5, wait=1)
+        assert (letter.body, letter.headers["oraculo-motivo"]) == (b"{nonsense", "not_json")

@@ -153,23 +153,32 @@ class PlanDesk:
         return work
 
     async def submit(self, works: list[Work]) -> list[Outcome]:
-        """Takes what `from_message` made. Everything that is not going to run is recorded, and put on the topic of dead
-        letters, before the message is acknowledged."""
+        """Takes what `from_message` made. Everything that is not going to run is put on the topic of dead letters, and
+        recorded, before the message is acknowledged."""
         for work in works:
-            if work.dead is not None:
-                await self._refused({"plan_id": work.correlation_id}, work.dead.reason, work.dead.detail)
-            elif work.command is None:
+            if work.dead is None and work.command is None:
                 value = self._decode(READ, work.body)
                 await self._refused(value, "rejected", str(value.get("reasoning_summary") or ""))
         await self._name([work for work in works if isinstance(work.command, Start)])
-        return await self._submit(works)
+        return await self._submit(works, plans=True)
 
-    async def _submit(self, works: list[Work]) -> list[Outcome]:
-        outcomes = await self._engine.submit(works, piecewise=True)
-        for number, (work, outcome) in enumerate(zip(works, outcomes, strict=True)):
-            if outcome.fate is Fate.QUARANTINED and not await self._to_dead_letters(work, outcome):
-                outcomes[number] = Outcome(Fate.RETRY)
+    async def _submit(self, works: list[Work], *, plans: bool = False) -> list[Outcome]:
+        """What is dead goes to its topic first: when that cannot be, nothing is recorded of it, and it comes again."""
+        waits = {id(work) for work in works if work.dead is not None and not await self._bury(work, work.dead, plans)}
+        taken = [work for work in works if id(work) not in waits]
+        found = iter(await self._engine.submit(taken, piecewise=True))
+        outcomes = [Outcome(Fate.RETRY) if id(work) in waits else next(found) for work in works]
+        for work, outcome in zip(works, outcomes, strict=True):
+            if outcome.fate is Fate.QUARANTINED and work.dead is None:  # another plan has its id
+                await self._to_dead_letters(work, outcome.reason, "")
         return outcomes
+
+    async def _bury(self, work: Work, dead: DeadLetter, is_plan: bool) -> bool:
+        if not await self._to_dead_letters(work, dead.reason, dead.detail):
+            return False
+        if is_plan:
+            await self._refused({"plan_id": work.correlation_id}, dead.reason, dead.detail)
+        return True
 
     def result_from_message(self, raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
         """A message with the result of a ticket as work."""
@@ -261,9 +270,8 @@ class PlanDesk:
         log.warning("plan refused", **body)
         await self._engine.store.record_system_event(SystemEvent(REFUSED, self._engine.clock.now(), body))
 
-    async def _to_dead_letters(self, work: Work, outcome: Outcome) -> bool:
-        detail = work.dead.detail if work.dead is not None else ""
-        message = quarantine.outgoing(Delivery(work.queue, work.body, None), outcome.reason, detail)
+    async def _to_dead_letters(self, work: Work, reason: str, detail: str) -> bool:
+        message = quarantine.outgoing(Delivery(work.queue, work.body, None), reason, detail)
         try:
             await self._engine.broker.publish([message])
         except BrokerError as error:
