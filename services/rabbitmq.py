@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from services.server import Server, free_port
+from services.server import Server, free_port, listens
 
 HOME = Path("/usr/lib/rabbitmq")
 PROGRAM = HOME / "bin" / "rabbitmq-server"
@@ -19,7 +19,7 @@ GONE = 5.0  # seconds that a killed process may take to leave its ports
 
 
 class RabbitMQ(Server):
-    """`config` holds lines of rabbitmq.conf; change it before `start`."""
+    """`config` holds lines of rabbitmq.conf, `tls_port` is where it speaks TLS too; change them before `start`."""
 
     name = "rabbitmq"
 
@@ -27,6 +27,7 @@ class RabbitMQ(Server):
         super().__init__(folder, port)
         self.epmd_port = free_port()
         self.dist_port = free_port()
+        self.tls_port: int | None = None
         self.config: dict[str, str] = {}
 
     @classmethod
@@ -76,6 +77,8 @@ class RabbitMQ(Server):
 
     def answers(self) -> bool:
         """It says hello: listeners open last, when the queues are there."""
+        if self.tls_port is not None and not listens(self.tls_port):
+            return False
         with socket.socket() as probe:
             probe.settimeout(0.5)
             try:
@@ -103,8 +106,10 @@ class RabbitMQ(Server):
         ).stdout
 
     def _defaults(self) -> dict[str, str]:
+        tls = {} if self.tls_port is None else {"listeners.ssl.1": f"127.0.0.1:{self.tls_port}"}
         return {
             "listeners.tcp.1": f"127.0.0.1:{self.port}",
+            **tls,
             "log.console": "true",
             "log.console.level": "warning",
             "log.file": "false",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -14,17 +13,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from services.server import free_port
 
 from forked import Forked
 
 # Nobody here speaks TLS; made once, because a client of its own would read every authority of this machine for it.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Process:

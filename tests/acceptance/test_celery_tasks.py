@@ -14,8 +14,8 @@ from typing import Any
 import httpx2
 import pytest
 from celery import Celery
+from services.server import free_port
 
-from acceptance.conftest import free_port
 from contracts.engine_cases import OnCeleryAndRedis, answer, source, until
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("celery tasks")]

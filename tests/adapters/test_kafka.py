@@ -311,13 +311,15 @@ async def test_slow_work_stays_with_who_does_it_when_others_come(stack: AsyncExi
     """The newcomer gets partitions, and all of their messages but those that are being worked on."""
     queue = some_queue()
     slow, quick = opened(stack, shared("kafka")), opened(stack, shared("kafka"))
-    await slow.publish(messages(queue, 60))
-    held = await take(slow, queue, 30)
+    await slow.publish([Outgoing(queue, b"%d" % n, f"id-{n}", key=str(n)) for n in range(60)])
+    held: list[Delivery] = []
+    while len({delivery.tag[0].partition for delivery in held}) < 4:  # of six: whichever three go, some are of these
+        held += await take(slow, queue, 1)
     got = await take(quick, queue, 1)  # now both have partitions, and neither has all that it holds messages of
     await ack(quick, got)
     assert {delivery.tag[0].partition for delivery in held} & set(quick._queues[queue].holdings.ledgers)
     async with asyncio.timeout(SOON):
-        while len(got) < 30:
+        while len(held + got) < 60:
             for broker in (quick, slow):
                 some = await broker.fetch(queue, limit=30, wait=0.2)
                 await ack(broker, some)

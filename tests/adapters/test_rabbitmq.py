@@ -21,6 +21,7 @@ import pytest
 import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from services.server import free_port
 
 from oraculo.adapters.brokers.rabbitmq import RabbitMQBroker, inbox, wire
 from oraculo.errors import BrokerUnavailableError, SettingsError
@@ -114,11 +115,10 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for name, pem in {"cert": certificate.cert_chain_pems[0], "key": certificate.private_key_pem}.items():
         pem.write_to_path(server.folder / f"{name}.pem")
     authority.cert_pem.write_to_path(server.folder / "ca.pem")
-    server.tls_port = server.port + 1 if server.port < 65535 else server.port - 1
+    server.tls_port = free_port()
     server.config = {
         "max_message_size": str(LARGEST),
         "consumer_timeout": "1000",
-        "listeners.ssl.1": f"127.0.0.1:{server.tls_port}",
         "ssl_options.certfile": str(server.folder / "cert.pem"),
         "ssl_options.keyfile": str(server.folder / "key.pem"),
     }

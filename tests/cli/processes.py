@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -102,12 +101,6 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
         "TERM": "xterm",
     }
     return {**kept, **ours, **more}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def eventually(check: Callable[[], Any], seconds: float = 30.0) -> Any:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from services.server import free_port
 
-from cli.processes import Server, free_port
+from cli.processes import Server
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import httpx2
 from playwright.async_api import Browser, expect
+from services.server import free_port
 
-from cli.processes import Server, environment, free_port
+from cli.processes import Server, environment
 from dashboard.conftest import readers
 
 STEPS = 5

@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 import httpx2
+from services.server import free_port
 
-from acceptance.conftest import Server, free_port
+from acceptance.conftest import Server
 from cli.processes import eventually
 from observability.test_logs import start
 from oraculo.adapters.sinks.prometheus.port import metrics_port

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from services.server import free_port
 
-from cli.processes import WORK, Process, Server, environment, free_port
+from cli.processes import WORK, Process, Server, environment
 
 
 @pytest.fixture
