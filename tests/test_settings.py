@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from oraculo import settings
+from oraculo import redaction, settings, settings_readers
 from oraculo.errors import SettingsError
-from oraculo.settings import VARIABLES, Settings, load, read_dotenv, redact
+from oraculo.settings import VARIABLES, Settings, load, read_dotenv
 
 
 def loaded(**variables: str) -> Settings:
@@ -82,6 +82,7 @@ def test_every_field_has_a_variable_with_help_and_a_default_that_is_allowed() ->
         ("ORACULO_URL", "https://o.example", "url", "https://o.example"),
         ("MONGODB_URI", "mongodb://a:1,b:2/?replicaSet=rs0", "mongodb_uri", "mongodb://a:1,b:2/?replicaSet=rs0"),
         ("MONGODB_FAIL_OPEN_EXECUTION_TICKETS", "True", "fail_open_tickets", True),
+        ("ORACULO_CAPABILITIES", "gpu=cuda+python, web = js", "capabilities", ("gpu=cuda+python", "web = js")),
     ],
 )
 def test_values_are_read(variable: str, value: str, field: str, read: object) -> None:
@@ -109,6 +110,8 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("KAFKA_SCHEMA_REGISTRY_URL", "registry:8081"), ("KAFKA_SECURITY_PROTOCOL", "TLS"),
         ("KAFKA_SASL_MECHANISM", "GSSAPI"), ("SLA_TICKET_MIN_TIMEOUT_MS", "0"),
         ("SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER", "nan"), ("SCHEDULER_MAX_PARALLEL_TICKETS", "0"),
+        ("ORACULO_CAPABILITIES", "gpu"), ("ORACULO_CAPABILITIES", "g/u=cuda"), ("ORACULO_CAPABILITIES", "gpu=cuda+"),
+        ("ORACULO_CAPABILITIES", "gpu=a,gpu=b"), ("ORACULO_CAPABILITIES", "=a"),
         ("MONGODB_URI", "http://h/"), ("MONGODB_URI", "mongodb"), ("MONGODB_MAX_POOL_SIZE", "0"),
         ("MONGODB_MIN_POOL_SIZE", "101"), ("MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "maybe"),
     ],
@@ -146,7 +149,7 @@ def test_what_is_allowed_is_listed() -> None:
     ],
 )
 def test_passwords_are_never_shown(url: str, shown: str) -> None:
-    assert redact(url) == shown
+    assert redaction.urls(url) == shown
 
 
 class TestPostgres:
@@ -264,4 +267,4 @@ def test_temporal_is_chosen_by_either_variable_and_the_engine_s_own_comes_first(
 
 
 def test_the_lists_of_what_is_allowed_are_not_empty() -> None:
-    assert settings.STORES and settings.BROKERS and settings.ENGINES
+    assert settings_readers.STORES and settings_readers.BROKERS and settings.ENGINES

@@ -22,7 +22,7 @@ from typing import Any, Self
 import orjson
 import structlog
 
-from oraculo import logs
+from oraculo import logs, redaction
 from oraculo.adapters.brokers.failover import FailoverBroker, Switch
 from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.clock import MonotonicClock
@@ -48,7 +48,7 @@ from oraculo.runtime import crash
 from oraculo.runtime.plans import PlanDesk
 from oraculo.runtime.project import Projections
 from oraculo.runtime.reception import Accepted, Reception, pass_on
-from oraculo.settings import Settings, redact
+from oraculo.settings import Settings
 from oraculo.wire import names, strict_json, trace_context, views
 from oraculo.wire.flow.codec import Codec
 from oraculo.wire.orders import OrderWriter
@@ -119,7 +119,9 @@ class Oraculo:
             )
             self.store, self.broker = store, broker
             if self.role is not Role.ALL and not store.shared:
-                raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://…, to share it with others")
+                raise SettingsError(
+                    "ORACULO_STORE", redaction.urls(settings.store), "postgresql://…, to share it with others"
+                )
             self.notifier = notifier
             self.cache = cache_of(settings)
             if self.cache is not None:

@@ -11,7 +11,7 @@ from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.adapters.sinks.flow_topics import FlowTopics
 from oraculo.core.cognitive import FLOW_SLA, FlowRules
 from oraculo.core.plan import Backoff
-from oraculo.core.ticket import SlaRules
+from oraculo.core.ticket import BACKOFF, SlaRules
 from oraculo.parts import broker_of, scheme_of
 from oraculo.ports.broker import Broker
 from oraculo.ports.registry import Registry
@@ -93,11 +93,25 @@ def topics_sink(settings: Settings, broker: Broker, codec: Codec) -> FlowTopics:
 
 
 def flow_rules(settings: Settings) -> FlowRules:
-    """A plan gets four hours unless it says otherwise, or somebody has changed what every orchestration gets."""
-    changed = settings.default_timeout_ms != int(VARIABLES["default_timeout_ms"].default)
+    """A plan has four hours, and waits of its own between attempts, unless it says otherwise, or somebody has changed
+    what every orchestration gets."""
+    patient = _changed(settings, "default_timeout_ms")
+    retries = _changed(settings, "retry_base_s", "retry_cap_s")
     return FlowRules(
         topic=settings.kafka_tickets,
         sla=SlaRules(settings.ticket_min_timeout_ms, settings.ticket_timeout_buffer),
-        timeout=timedelta(milliseconds=settings.default_timeout_ms) if changed else FLOW_SLA,
-        backoff=Backoff(timedelta(seconds=settings.retry_base_s), timedelta(seconds=settings.retry_cap_s)),
+        timeout=timedelta(milliseconds=settings.default_timeout_ms) if patient else FLOW_SLA,
+        backoff=Backoff(timedelta(seconds=settings.retry_base_s), timedelta(seconds=settings.retry_cap_s))
+        if retries
+        else BACKOFF,
+        offers=dict(_offer(one) for one in settings.capabilities),
     )
+
+
+def _changed(settings: Settings, *fields: str) -> bool:
+    return any(getattr(settings, field) != float(VARIABLES[field].default) for field in fields)
+
+
+def _offer(said: str) -> tuple[str, frozenset[str]]:
+    name, _, can = said.partition("=")
+    return name.strip(), frozenset(part.strip() for part in can.split("+"))

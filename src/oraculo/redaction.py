@@ -17,6 +17,7 @@ SHORTEST = 6  # a known secret that is shorter would hide ordinary text
 _NAMES = r"(?:api[_-]?key|access[_-]?key|password|passwd|pwd|senha|secret|token|authorization|cookie|credential)s?"
 _SECRET_NAME = re.compile(rf"(?i)(?:^|[._-])(?:\w*{_NAMES})$")
 _URLS = re.compile(r"(://[^/?#@,:]*:)[^/?#]*?@(?=[^@,/?#]*(?:[,/?#]|$))")
+_PASSWORD_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
 _URL_IN_TEXT = re.compile(r"(://[^/?#@,:\s]*:)[^/?#\s]*@")
 _SCHEME = re.compile(r"(?i)\b(bearer|basic)(\s+|%20)[\w.~+/=%-]{4,}")
 _NAMED = re.compile(rf"(?i)({_NAMES}[\"']?\s*[:=]\s*[\"']?)(?!\*)[^\s\"',;&}}\])]+")
@@ -39,7 +40,7 @@ def know(secrets: Iterable[str]) -> None:
 
 def urls(text: str) -> str:
     """A URL, or several with commas between, without the passwords."""
-    return _URLS.sub(rf"\1{HIDDEN}@", text)
+    return _PASSWORD_OPTION.sub(rf"\1{HIDDEN}", _URLS.sub(rf"\1{HIDDEN}@", text))
 
 
 def passwords_of(text: str) -> list[str]:

@@ -6,23 +6,20 @@ A wrong value stops the start with one line that names the variable, the value a
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from oraculo import redaction
+from oraculo import settings_readers as readers
 from oraculo.errors import SettingsError
 from oraculo.wire import names
 
-STORES = ("sqlite", "postgresql", "postgres")
-BROKERS = ("memory", "amqp", "amqps", "redis", "rediss", "nats", "kafka")
 ENGINES = ("local", "celery", "temporal")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 LOG_FORMATS = ("auto", "json", "text")
-_PASSWORD_OPTION = re.compile(r"([?&](?:ssl)?password=)[^&#\s]*", re.IGNORECASE)
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 TOPICS = ("kafka_consensus", "kafka_tickets", "kafka_results", "kafka_telemetry", "kafka_incidents")
@@ -41,368 +38,277 @@ class Variable:
     secret: bool = False
 
 
-def _text(_name: str, value: str) -> str:
-    return value
-
-
-def _one_of(*allowed: str) -> Callable[[str, str], str]:
-    def read(name: str, value: str) -> str:
-        if value not in allowed:
-            raise SettingsError(name, value, f"one of {', '.join(allowed)}")
-        return value
-
-    return read
-
-
-def _number(low: float, high: float) -> Callable[[str, str], float]:
-    def read(name: str, value: str) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = float("nan")
-        if not low <= number <= high:
-            raise SettingsError(name, value, f"a number from {low:g} to {high:g}")
-        return number
-
-    return read
-
-
-def _whole(low: int, high: int) -> Callable[[str, str], int]:
-    def read(name: str, value: str) -> int:
-        if not value.isascii() or not value.removeprefix("-").isdigit() or not low <= int(value) <= high:
-            raise SettingsError(name, value, f"a whole number from {low} to {high}")
-        return int(value)
-
-    return read
-
-
-def _url(*schemes: str) -> Callable[[str, str], str]:
-    allowed = ", ".join(f"{scheme}://" for scheme in schemes)
-
-    def read(name: str, value: str) -> str:
-        for part in value.split(","):
-            if part.strip().partition("://")[0].lower() not in schemes or "://" not in part or not _is_url(part):
-                raise SettingsError(name, redact(value), f"a URL that begins with one of {allowed}")
-        return value
-
-    return read
-
-
-def store_url(name: str, value: str) -> str:
-    """One database. libpq lets a URL name several hosts, with commas between."""
-    scheme, found, _ = value.partition("://")
-    if not found or scheme.lower() not in STORES:
-        raise SettingsError(name, redact(value), "a URL that begins with sqlite:// or postgresql://")
-    return value
-
-
-def _brokers(name: str, value: str) -> str:
-    """One URL, or several in order of preference. What lives in this process cannot stand in for a server."""
-    _url(*BROKERS)(name, value)
-    parts = [part.strip() for part in value.split(",")]
-    if len(parts) > 1 and any(part.lower().startswith("memory:") for part in parts):
-        raise SettingsError(name, redact(value), "memory:// alone, or a list of servers")
-    if len(set(parts)) != len(parts):
-        raise SettingsError(name, redact(value), "each broker once")
-    return value
-
-
-def _nodes(name: str, value: str) -> str:
-    if value and not all(re.fullmatch(r"[^\s:/@,]+:\d{1,5}", node.strip()) for node in value.split(",")):
-        raise SettingsError(name, value, "host:port, several separated by commas")
-    return value
-
-
-def _topic(name: str, value: str) -> str:
-    if not names.is_queue_name(value):
-        raise SettingsError(name, value, "a name of letters, digits, '.', '_' and '-'")
-    return value
-
-
-def _optional_url(*schemes: str) -> Callable[[str, str], str]:
-    """One URL, or nothing."""
-    read = _url(*schemes)
-
-    def optional(name: str, value: str) -> str:
-        if "," in value:
-            raise SettingsError(name, redact(value), "one URL")
-        return read(name, value) if value else ""
-
-    return optional
-
-
-def _mongodb(name: str, value: str) -> str:
-    """A URL of MongoDB may name several hosts, with commas between."""
-    if value and not value.lower().startswith(("mongodb://", "mongodb+srv://")):
-        raise SettingsError(name, redact(value), "a URL that begins with mongodb:// or mongodb+srv://")
-    return value
-
-
-def _flag(name: str, value: str) -> bool:
-    if value.lower() not in ("true", "false", "1", "0"):
-        raise SettingsError(name, value, "true or false")
-    return value.lower() in ("true", "1")
-
-
-def _file(name: str, value: str) -> str:
-    if value and not Path(value).is_file():
-        raise SettingsError(name, value, "the path of a file that exists")
-    return value
-
-
-def _optional(read: Callable[[str, str], str]) -> Callable[[str, str], str]:
-    return lambda name, value: read(name, value) if value else value
-
-
-def _pairs(name: str, value: str) -> tuple[str, ...]:
-    pairs = _list(name, value)
-    if not all(pair.partition("=")[0].strip() and pair.partition("=")[2] for pair in pairs):
-        raise SettingsError(name, redaction.HIDDEN, "name=value, several with commas between")
-    return pairs
-
-
-def _yes(name: str, value: str) -> bool:
-    if value.lower() not in ("true", "false", "1", "0"):
-        raise SettingsError(name, value, "true or false")
-    return value.lower() in ("true", "1")
-
-
-def _list(_name: str, value: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in value.split(",") if part.strip())
-
-
 VARIABLES: dict[str, Variable] = {
-    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", store_url, "where state is kept"),
+    "store": Variable("ORACULO_STORE", "sqlite:///oraculo.db", readers.store_url, "where state is kept"),
     "postgres_host": Variable(
-        "POSTGRES_HOST", "", _text, "when ORACULO_STORE is not set: state is kept in PostgreSQL on this host"
+        "POSTGRES_HOST", "", readers.text, "when ORACULO_STORE is not set: state is kept in PostgreSQL on this host"
     ),
-    "postgres_port": Variable("POSTGRES_PORT", "5432", _whole(1, 65535), "its port"),
-    "postgres_database": Variable("POSTGRES_DATABASE", "oraculo", _text, "its database"),
-    "postgres_user": Variable("POSTGRES_USER", "oraculo", _text, "who connects to it"),
-    "postgres_password": Variable("POSTGRES_PASSWORD", "", _text, "the password of that user", True),
+    "postgres_port": Variable("POSTGRES_PORT", "5432", readers.whole(1, 65535), "its port"),
+    "postgres_database": Variable("POSTGRES_DATABASE", "oraculo", readers.text, "its database"),
+    "postgres_user": Variable("POSTGRES_USER", "oraculo", readers.text, "who connects to it"),
+    "postgres_password": Variable("POSTGRES_PASSWORD", "", readers.text, "the password of that user", True),
     "broker": Variable(
-        "ORACULO_BROKER", "memory://", _brokers, "how messages travel; several, separated by commas, with failover"
+        "ORACULO_BROKER",
+        "memory://",
+        readers.brokers,
+        "how messages travel; several, separated by commas, with failover",
     ),
     "broker_dwell_s": Variable(
         "ORACULO_BROKER_DWELL_S",
         "30",
-        _number(0, 86400),
+        readers.number(0, 86400),
         "how long a broker that failed is left alone at least before messages are published there again",
     ),
-    "engine": Variable("ORACULO_ENGINE", "local", _one_of(*ENGINES), "who drives the core"),
-    "host": Variable("ORACULO_HOST", "127.0.0.1", _text, "address to listen on; beyond loopback an API key is needed"),
-    "port": Variable("ORACULO_PORT", "8000", _whole(0, 65535), "port to listen on; 0 takes a free one"),
+    "engine": Variable("ORACULO_ENGINE", "local", readers.one_of(*ENGINES), "who drives the core"),
+    "host": Variable(
+        "ORACULO_HOST", "127.0.0.1", readers.text, "address to listen on; beyond loopback an API key is needed"
+    ),
+    "port": Variable("ORACULO_PORT", "8000", readers.whole(0, 65535), "port to listen on; 0 takes a free one"),
     "url": Variable(
-        "ORACULO_URL", "http://127.0.0.1:8000", _url("http", "https"), "where the CLI and HTTP workers find the API"
+        "ORACULO_URL",
+        "http://127.0.0.1:8000",
+        readers.url("http", "https"),
+        "where the CLI and HTTP workers find the API",
     ),
     "api_key": Variable(
-        "ORACULO_API_KEY", "", _text, "key that every request must carry (Authorization: Bearer …)", True
+        "ORACULO_API_KEY", "", readers.text, "key that every request must carry (Authorization: Bearer …)", True
     ),
-    "task_types": Variable("ORACULO_TASK_TYPES", "", _file, 'JSON file of task types: {"tipo": request, …}'),
+    "task_types": Variable("ORACULO_TASK_TYPES", "", readers.file, 'JSON file of task types: {"tipo": request, …}'),
     "ticket_timeout_s": Variable(
         "ORACULO_TICKET_TIMEOUT_S",
         "60",
-        _number(0.01, 2592000),
+        readers.number(0.01, 2592000),
         "how long one attempt may take when the request does not say",
     ),
     "max_tentativas": Variable(
-        "ORACULO_MAX_TENTATIVAS", "3", _whole(1, 100), "attempts per ticket when the request does not say"
+        "ORACULO_MAX_TENTATIVAS", "3", readers.whole(1, 100), "attempts per ticket when the request does not say"
     ),
     "retry_base_s": Variable(
         "ORACULO_RETRY_BASE_S",
         "1",
-        _number(0.001, 3600),
+        readers.number(0.001, 3600),
         "longest wait before the second attempt; it doubles from there",
     ),
-    "retry_cap_s": Variable("ORACULO_RETRY_CAP_S", "60", _number(0.001, 86400), "longest wait between two attempts"),
+    "retry_cap_s": Variable(
+        "ORACULO_RETRY_CAP_S", "60", readers.number(0.001, 86400), "longest wait between two attempts"
+    ),
     "default_timeout_ms": Variable(
         "SLA_DEFAULT_TIMEOUT_MS",
         "3600000",
-        _whole(1, 2592000000),
+        readers.whole(1, 2592000000),
         "how long an orchestration may take when the request does not say",
     ),
     "lease_s": Variable(
-        "ORACULO_LEASE_S", "30", _number(1, 3600), "how long an HTTP worker holds a message without a sign of life"
+        "ORACULO_LEASE_S",
+        "30",
+        readers.number(1, 3600),
+        "how long an HTTP worker holds a message without a sign of life",
     ),
     "cache": Variable(
         "ORACULO_CACHE",
         "",
-        _optional_url("redis", "rediss"),
+        readers.optional_url("redis", "rediss"),
         "Redis that several processes share as a cache, redis://; else none",
     ),
     "redis_cluster_nodes": Variable(
         "REDIS_CLUSTER_NODES",
         "",
-        _nodes,
+        readers.nodes,
         "when ORACULO_CACHE is not set: host:port of the cache, several for a cluster",
     ),
     "celery_broker": Variable(
         "ORACULO_CELERY_BROKER",
         "",
-        _optional_url("amqp", "amqps", "redis", "rediss"),
+        readers.optional_url("amqp", "amqps", "redis", "rediss"),
         "where Celery's tasks travel, amqp:// or redis://; else as ORACULO_BROKER",
     ),
     "celery_backend": Variable(
-        "ORACULO_CELERY_BACKEND", "", _optional_url("redis", "rediss"), "Celery's result backend, redis://; else none"
+        "ORACULO_CELERY_BACKEND",
+        "",
+        readers.optional_url("redis", "rediss"),
+        "Celery's result backend, redis://; else none",
     ),
     "temporal_enabled": Variable(
-        "TEMPORAL_ENABLED", "false", _yes, "true: when ORACULO_ENGINE is not set, the engine is temporal"
+        "TEMPORAL_ENABLED", "false", readers.flag, "true: when ORACULO_ENGINE is not set, the engine is temporal"
     ),
-    "temporal_host": Variable("TEMPORAL_HOST", "127.0.0.1", _text, "where Temporal is, for the engine temporal"),
-    "temporal_port": Variable("TEMPORAL_PORT", "7233", _whole(1, 65535), "its port"),
-    "temporal_namespace": Variable("TEMPORAL_NAMESPACE", "default", _text, "its namespace, which has to exist"),
+    "temporal_host": Variable("TEMPORAL_HOST", "127.0.0.1", readers.text, "where Temporal is, for the engine temporal"),
+    "temporal_port": Variable("TEMPORAL_PORT", "7233", readers.whole(1, 65535), "its port"),
+    "temporal_namespace": Variable("TEMPORAL_NAMESPACE", "default", readers.text, "its namespace, which has to exist"),
     "temporal_task_queue": Variable(
-        "TEMPORAL_TASK_QUEUE", "orchestration-tasks", _text, "the task queue of the workflows"
+        "TEMPORAL_TASK_QUEUE", "orchestration-tasks", readers.text, "the task queue of the workflows"
     ),
-    "temporal_tls": Variable("TEMPORAL_TLS", "false", _yes, "true: the connection to Temporal is encrypted"),
-    "temporal_api_key": Variable("TEMPORAL_API_KEY", "", _text, "key for Temporal, where it asks for one", True),
+    "temporal_tls": Variable("TEMPORAL_TLS", "false", readers.flag, "true: the connection to Temporal is encrypted"),
+    "temporal_api_key": Variable("TEMPORAL_API_KEY", "", readers.text, "key for Temporal, where it asks for one", True),
     "replica_name": Variable(
-        "ORACULO_REPLICA_NAME", "", _text, "what this process is called among those on one database; else host:pid"
+        "ORACULO_REPLICA_NAME",
+        "",
+        readers.text,
+        "what this process is called among those on one database; else host:pid",
     ),
     "replica_lease_s": Variable(
         "ORACULO_REPLICA_LEASE_S",
         "10",
-        _number(1, 300),
+        readers.number(1, 300),
         "how long a process on a shared database may give no sign of life before others take over",
     ),
     "max_open": Variable(
         "ORACULO_MAX_OPEN",
         "100000",
-        _whole(1, 100000000),
+        readers.whole(1, 100000000),
         "orchestrations that may be open at once; more get 503, or wait in their queue",
     ),
     "flow_c": Variable(
         "ORACULO_FLOW_C",
         "auto",
-        _one_of("auto", "on", "off"),
+        readers.one_of("auto", "on", "off"),
         "whether decisions and plans of Fluxo C are taken; auto: with `memory://`, or where there is Kafka",
     ),
     "kafka_servers": Variable(
         "KAFKA_BOOTSTRAP_SERVERS",
         "",
-        _nodes,
+        readers.nodes,
         "host:port of the Kafka of Fluxo C, several with commas between; empty: its topics are on ORACULO_BROKER",
     ),
     "kafka_consensus": Variable(
-        "KAFKA_CONSENSUS_TOPIC", "plans.consensus", _topic, "where consolidated decisions come from"
+        "KAFKA_CONSENSUS_TOPIC", "plans.consensus", readers.topic, "where consolidated decisions come from"
     ),
-    "kafka_tickets": Variable("KAFKA_TICKETS_TOPIC", "execution.tickets", _topic, "where tickets are published"),
-    "kafka_results": Variable("KAFKA_RESULTS_TOPIC", "execution.results", _topic, "where their results come from"),
+    "kafka_tickets": Variable("KAFKA_TICKETS_TOPIC", "execution.tickets", readers.topic, "where tickets are published"),
+    "kafka_results": Variable(
+        "KAFKA_RESULTS_TOPIC", "execution.results", readers.topic, "where their results come from"
+    ),
     "kafka_telemetry": Variable(
-        "KAFKA_TELEMETRY_TOPIC", "telemetry.orchestration", _topic, "where the telemetry frame of a plan is published"
+        "KAFKA_TELEMETRY_TOPIC",
+        "telemetry.orchestration",
+        readers.topic,
+        "where the telemetry frame of a plan is published",
     ),
     "kafka_incidents": Variable(
-        "KAFKA_INCIDENTS_TOPIC", "orchestration.incidents", _topic, "where incidents are published"
+        "KAFKA_INCIDENTS_TOPIC", "orchestration.incidents", readers.topic, "where incidents are published"
     ),
     "kafka_group": Variable(
         "KAFKA_CONSUMER_GROUP_ID",
         "orchestrator-dynamic",
-        _topic,
+        readers.topic,
         "the consumer group that reads decisions and results of Fluxo C",
     ),
     "kafka_registry": Variable(
         "KAFKA_SCHEMA_REGISTRY_URL",
         "",
-        _optional_url("http", "https"),
+        readers.optional_url("http", "https"),
         "schema registry that knows other writers' Avro schemas; empty: the shipped schemas with their own ids",
     ),
     "kafka_security": Variable(
-        "KAFKA_SECURITY_PROTOCOL", "PLAINTEXT", _one_of(*SECURITY_PROTOCOLS), "how KAFKA_BOOTSTRAP_SERVERS is spoken to"
+        "KAFKA_SECURITY_PROTOCOL",
+        "PLAINTEXT",
+        readers.one_of(*SECURITY_PROTOCOLS),
+        "how KAFKA_BOOTSTRAP_SERVERS is spoken to",
     ),
-    "kafka_sasl": Variable("KAFKA_SASL_MECHANISM", "PLAIN", _one_of(*SASL_MECHANISMS), "how one logs in there"),
-    "kafka_user": Variable("KAFKA_SASL_USERNAME", "", _text, "who logs in there"),
-    "kafka_password": Variable("KAFKA_SASL_PASSWORD", "", _text, "the password of that user", True),
+    "kafka_sasl": Variable("KAFKA_SASL_MECHANISM", "PLAIN", readers.one_of(*SASL_MECHANISMS), "how one logs in there"),
+    "kafka_user": Variable("KAFKA_SASL_USERNAME", "", readers.text, "who logs in there"),
+    "kafka_password": Variable("KAFKA_SASL_PASSWORD", "", readers.text, "the password of that user", True),
     "ticket_min_timeout_ms": Variable(
         "SLA_TICKET_MIN_TIMEOUT_MS",
         "60000",
-        _whole(1, 2592000000),
+        readers.whole(1, 2592000000),
         "least time that one attempt of a ticket of Fluxo C gets",
     ),
     "ticket_timeout_buffer": Variable(
         "SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER",
         "3.0",
-        _number(0.01, 1000),
+        readers.number(0.01, 1000),
         "how many times its estimated duration that attempt gets",
     ),
     "max_parallel_tickets": Variable(
         "SCHEDULER_MAX_PARALLEL_TICKETS",
         "100",
-        _whole(1, 1000000),
+        readers.whole(1, 1000000),
         "tickets of Fluxo C that may run at once, over all plans; those with the highest priority go first",
+    ),
+    "capabilities": Variable(
+        "ORACULO_CAPABILITIES",
+        "",
+        readers.offers,
+        "what classes of workers can do (class=capability+capability, several with commas between): a task of Fluxo C "
+        "goes to a class that has all the capabilities that it requires",
     ),
     "webhook_secrets": Variable(
         "ORACULO_WEBHOOK_SECRET",
         "",
-        _list,
+        readers.several,
         "whsec_… that signs webhooks; several, separated by commas, while one is being replaced",
         True,
     ),
     "webhook_allow": Variable(
-        "ORACULO_WEBHOOK_ALLOW", "", _list, "host:port that webhooks may reach although private or without TLS"
+        "ORACULO_WEBHOOK_ALLOW",
+        "",
+        readers.several,
+        "host:port that webhooks may reach although private or without TLS",
     ),
     "artefatos": Variable(
         "ORACULO_ARTEFATOS",
         "relatorios",
-        _text,
+        readers.text,
         "folder whose files the dashboard hands out when a result names them; empty: none",
     ),
     "metrics_port": Variable(
         "ORACULO_METRICS_PORT",
         "",
-        lambda name, value: _whole(0, 65535)(name, value) if value else None,
+        lambda name, value: readers.whole(0, 65535)(name, value) if value else None,
         "port on which `/metrics` is served without a key, also by `oraculo worker`; empty: none, 0: a free one",
     ),
     "mongodb_uri": Variable(
-        "MONGODB_URI", "", _mongodb, "MongoDB that the audit is written to, `mongodb://…`; empty: none"
+        "MONGODB_URI", "", readers.mongodb, "MongoDB that the audit is written to, `mongodb://…`; empty: none"
     ),
-    "mongodb_database": Variable("MONGODB_DATABASE", "neural_hive_orchestration", _text, "its database"),
-    "mongodb_max_pool": Variable("MONGODB_MAX_POOL_SIZE", "100", _whole(1, 10000), "connections to it at most"),
-    "mongodb_min_pool": Variable("MONGODB_MIN_POOL_SIZE", "10", _whole(0, 10000), "connections to it that are kept"),
+    "mongodb_database": Variable("MONGODB_DATABASE", "neural_hive_orchestration", readers.text, "its database"),
+    "mongodb_max_pool": Variable("MONGODB_MAX_POOL_SIZE", "100", readers.whole(1, 10000), "connections to it at most"),
+    "mongodb_min_pool": Variable(
+        "MONGODB_MIN_POOL_SIZE", "10", readers.whole(0, 10000), "connections to it that are kept"
+    ),
     "fail_open_tickets": Variable(
         "MONGODB_FAIL_OPEN_EXECUTION_TICKETS",
         "false",
-        _flag,
+        readers.flag,
         "whether a ticket that MongoDB refuses for good may be left out; else the audit stops there",
     ),
     "fail_open_validations": Variable(
-        "MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "true", _flag, "the same for the validation of a plan"
+        "MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "true", readers.flag, "the same for the validation of a plan"
     ),
     "fail_open_results": Variable(
-        "MONGODB_FAIL_OPEN_WORKFLOW_RESULTS", "true", _flag, "the same for the result of an orchestration"
+        "MONGODB_FAIL_OPEN_WORKFLOW_RESULTS", "true", readers.flag, "the same for the result of an orchestration"
     ),
     "log_level": Variable(
-        "LOG_LEVEL", "INFO", lambda name, value: _one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
+        "LOG_LEVEL", "INFO", lambda name, value: readers.one_of(*LOG_LEVELS)(name, value.upper()), "how much is logged"
     ),
     "log_format": Variable(
-        "ORACULO_LOG_FORMAT", "auto", _one_of(*LOG_FORMATS), "json, text, or auto: text on a terminal"
+        "ORACULO_LOG_FORMAT", "auto", readers.one_of(*LOG_FORMATS), "json, text, or auto: text on a terminal"
     ),
     "otel_endpoint": Variable(
         "OTEL_EXPORTER_ENDPOINT",
         "",
-        _optional(_url("http", "https")),
+        readers.optional(readers.url("http", "https")),
         "where traces are sent (OTLP), like `http://otel-collector:4317`; empty: no traces",
     ),
     "otel_protocol": Variable(
         "OTEL_EXPORTER_PROTOCOL",
         "auto",
-        _one_of(*OTEL_PROTOCOLS),
+        readers.one_of(*OTEL_PROTOCOLS),
         "grpc, http, or auto: http for port 4318 or an address with a path",
     ),
     "otel_headers": Variable(
-        "OTEL_EXPORTER_HEADERS", "", _pairs, "name=value that is sent along, several with commas between", True
+        "OTEL_EXPORTER_HEADERS", "", readers.pairs, "name=value that is sent along, several with commas between", True
     ),
     "otel_sampler": Variable(
         "OTEL_TRACES_SAMPLER",
         "parentbased_traceidratio",
-        _one_of(*OTEL_SAMPLERS),
+        readers.one_of(*OTEL_SAMPLERS),
         "whether a caller's decision to sample is followed",
     ),
     "otel_ratio": Variable(
-        "OTEL_TRACES_SAMPLER_ARG", "1", _number(0, 1), "share of the traces that begin here which are sampled"
+        "OTEL_TRACES_SAMPLER_ARG", "1", readers.number(0, 1), "share of the traces that begin here which are sampled"
     ),
-    "service_name": Variable("OTEL_SERVICE_NAME", "oraculo", _text, "what logs and traces call this service"),
+    "service_name": Variable("OTEL_SERVICE_NAME", "oraculo", readers.text, "what logs and traces call this service"),
     "crash_at": Variable(
-        "ORACULO_CRASH_AT", "", _text, "for tests of recovery: die at a named point, like after_commit:3"
+        "ORACULO_CRASH_AT", "", readers.text, "for tests of recovery: die at a named point, like after_commit:3"
     ),
 }
 
@@ -459,6 +365,7 @@ class Settings:
     ticket_min_timeout_ms: int
     ticket_timeout_buffer: float
     max_parallel_tickets: int
+    capabilities: tuple[str, ...]
     webhook_secrets: tuple[str, ...]
     webhook_allow: tuple[str, ...]
     artefatos: str
@@ -493,7 +400,7 @@ class Settings:
             variable = VARIABLES[field.name]
             value = getattr(self, field.name)
             text = ",".join(value) if isinstance(value, tuple) else "" if value is None else str(value)
-            values[variable.name] = "***" if variable.secret and text else redact(text)
+            values[variable.name] = "***" if variable.secret and text else redaction.urls(text)
         return values
 
     def secrets(self) -> Iterator[str]:
@@ -553,9 +460,11 @@ def _check_kafka(settings: Settings) -> None:
 def for_celery(settings: Settings) -> Settings:
     """The same for the engine `celery`, which needs a database and a broker that several processes can share."""
     if settings.store.lower().startswith("sqlite"):
-        raise SettingsError("ORACULO_STORE", redact(settings.store), "postgresql://… with ORACULO_ENGINE=celery")
+        raise SettingsError(
+            "ORACULO_STORE", redaction.urls(settings.store), "postgresql://… with ORACULO_ENGINE=celery"
+        )
     if settings.broker.lower().startswith("memory"):
-        raise SettingsError("ORACULO_BROKER", redact(settings.broker), "a server with ORACULO_ENGINE=celery")
+        raise SettingsError("ORACULO_BROKER", redaction.urls(settings.broker), "a server with ORACULO_ENGINE=celery")
     return replace(settings, engine="celery")
 
 
@@ -584,16 +493,3 @@ def read_dotenv(path: Path) -> dict[str, str]:
             value = value[1:-1]
         values[name.strip()] = value
     return values
-
-
-def _is_url(text: str) -> bool:
-    try:
-        _ = urlsplit(text.strip()).port
-    except ValueError:
-        return False
-    return True
-
-
-def redact(urls: str) -> str:
-    """A URL, or several with commas between, without the passwords."""
-    return _PASSWORD_OPTION.sub(r"\1***", redaction.urls(urls))

@@ -8,7 +8,9 @@
 The same code runs inside the orchestrator's process, over HTTP leases (`ORACULO_BROKER=memory://`) and over a broker. A
 function may be async or plain (plain ones run in threads). It may take, by name, any of `parametros`, `dados`,
 `correlation_id`, `ticket_id`, `tentativa`, `prazo` and `mensagem`. Work can be done twice when a worker dies at the
-wrong moment: `ticket_id` is the same for every attempt, so use it as the idempotency key of side effects.
+wrong moment: `ticket_id` is the same for every attempt, so use it as the idempotency key of side effects. What is
+not done half as much time again after its order allows is given up: an async function is cancelled, a plain one is left
+alone in its thread.
 """
 
 from __future__ import annotations
@@ -248,19 +250,26 @@ class Worker:
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
         arguments = worker_answers.arguments(handler, order)
+        limit = asyncio.timeout(worker_answers.allowed_s(order))
         try:
-            if handler.is_async:
-                value = await handler.function(**arguments)
-            else:
-                value = await self._threads.run(lambda: handler.function(**arguments))
-                if inspect.isawaitable(value):
-                    value = await value
+            async with limit:
+                if handler.is_async:
+                    value = await handler.function(**arguments)
+                else:
+                    value = await self._threads.run(lambda: handler.function(**arguments))
+                    if inspect.isawaitable(value):
+                        value = await value
         except WorkError as error:
             return worker_answers.failure(handler, error.codigo, error.mensagem, error.definitivo)
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
                 raise  # it is us who are cancelled, and not something that the function waited for
+            if limit.expired():
+                log.warning("work given up", correlation_id=order.correlation_id, ticket_id=order.ticket_id)
+                return worker_answers.failure(
+                    handler, "tempo_esgotado", f"não terminou a tempo de {order.prazo}", False
+                )
             log.exception(
                 "work failed", correlation_id=order.correlation_id, ticket_id=order.ticket_id, **_trace(order)
             )

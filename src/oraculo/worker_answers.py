@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from time import time
 from typing import Any
 
 import orjson
 
+from oraculo.core.ticket import execution_timeout
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import WireError
 from oraculo.redaction import redact
@@ -55,6 +56,14 @@ def arguments(handler: Handler, order: Mensagem) -> dict[str, Any]:
         "mensagem": order,
     }
     return {name: given[name] for name in handler.wants}
+
+
+def allowed_s(order: Mensagem) -> float | None:
+    """How long the work may go on; None when the order does not say by when it wants its answer."""
+    if order.prazo is None:
+        return None
+    given = datetime.fromisoformat(order.prazo) - datetime.fromisoformat(order.timestamp)
+    return execution_timeout(given).total_seconds() if given > timedelta() else None
 
 
 def success(handler: Handler, value: Any) -> dict[str, Any]:

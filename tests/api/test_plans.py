@@ -92,6 +92,7 @@ async def test_a_plan_from_the_first_ticket_to_the_result(tmp_path: Path) -> Non
         await site.answer(second, n=2)
         result = await site.get("/orchestrations/abc123/result?wait=10")
         assert result["fluxo_c"]["status"] == "SUCCESS"
+        assert "Retry-After" not in (await site.client.get(f"{API}/workflows/orch-p1")).headers
         workflow = await site.get("/workflows/orch-p1")
         assert (workflow["status"], workflow["result_summary"]["status"]) == ("completed", "SUCCESS")
         assert (await site.get("/workflows/orch-flow-c-abc123"))["workflow_id"] == "orch-p1"
@@ -218,6 +219,19 @@ async def test_a_wide_plan(tmp_path: Path) -> None:
         assert result["fluxo_c"]["metrics"]["successful_tickets"] == len(tasks)
 
 
+async def test_tickets_go_to_a_class_that_can_do_them(tmp_path: Path) -> None:
+    async with Site(tmp_path, ORACULO_CAPABILITIES="gpu=cuda+python,deploy=helm") as site:
+        await site.bring(plan("p1", task("a", required_capabilities=["cuda"]), task("b"), correlation_id="abc123"))
+        (first,) = await site.worker.take("executador_gpu", 1)
+        assert first["mensagem"]["required_capabilities"] == ["cuda"]
+        (second,) = await site.worker.take(TICKETS, 1)
+        await site.answer(first)
+        await site.answer(second)
+        assert (await site.get("/orchestrations/abc123/result?wait=10"))["fluxo_c"]["status"] == "SUCCESS"
+        refused = await site.bring(plan("p2", task("a", required_capabilities=["rust"])), 422)
+        assert "requires rust; no class of workers has all of that (deploy: helm; gpu: cuda, python)" in str(refused)
+
+
 async def test_workflows_in_the_form_of_the_original(tmp_path: Path) -> None:
     async with Site(tmp_path) as site:
         body = {"cognitive_plan": plan("p1", task("a")), "correlation_id": "abc123", "priority": 9}
@@ -228,6 +242,7 @@ async def test_workflows_in_the_form_of_the_original(tmp_path: Path) -> None:
         assert [one["priority"] for one in tickets] == ["CRITICAL"]
         status = (await site.client.post(ask, json={"query_name": "get_status"})).json()["result"]
         assert status["tickets_generated"] == 1
+        assert (await site.client.get(f"{API}/workflows/orch-p1")).headers["Retry-After"] == "10"
         assert (await site.client.post(ask, json={"query_name": "dance"})).status_code == 422
         assert (
             await site.client.post(f"{API}/workflows/orch-nobody/query", json={"query_name": "get_status"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -92,6 +93,46 @@ def test_the_execution_order_is_kept_where_dependencies_leave_it_open() -> None:
 def test_a_named_class_of_workers_has_its_own_queue() -> None:
     plan = made(node("a", worker="gpu"), node("b"))
     assert [task.queue for task in plan.tasks] == ["executador_gpu", "execution.tickets"]
+
+
+OFFERS = {"gpu": frozenset(("cuda", "python")), "all": frozenset(("cuda", "python", "helm")), "web": frozenset(("js",))}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "worker", "queue"),
+    [
+        (("cuda",), None, "executador_gpu"),  # of two that can, the one that can do least besides
+        (("helm", "cuda"), None, "executador_all"),
+        (("js",), "web", "executador_web"),
+        (("cuda",), "all", "executador_all"),
+        ((), None, "execution.tickets"),
+        ((), "anybody", "executador_anybody"),
+    ],
+)
+def test_a_task_goes_to_a_class_that_has_its_capabilities(
+    wanted: tuple[str, ...], worker: str | None, queue: str
+) -> None:
+    (task,) = made(node("a", required_capabilities=wanted, worker=worker), rules=FlowRules(offers=OFFERS)).tasks
+    assert task.queue == queue
+
+
+@pytest.mark.parametrize(
+    ("wanted", "worker", "said"),
+    [
+        (("rust",), None, "task 'a' requires rust; no class of workers has all of that (all: cuda, helm, python; gpu:"),
+        (("js", "cuda"), None, "task 'a' requires cuda, js; no class of workers has all of that"),
+        (("helm", "cuda"), "gpu", "task 'a' requires cuda, helm; the class of workers 'gpu' does not have helm"),
+        (("js",), "unheard", "the class of workers 'unheard' does not have js"),
+    ],
+)
+def test_what_nobody_can_do_is_refused(wanted: tuple[str, ...], worker: str | None, said: str) -> None:
+    with pytest.raises(PlanError, match=re.escape(said)):
+        made(node("a", required_capabilities=wanted, worker=worker), rules=FlowRules(offers=OFFERS))
+
+
+def test_when_nobody_says_what_classes_can_do_capabilities_are_for_workers() -> None:
+    (task,) = made(node("a", required_capabilities=("rust",))).tasks
+    assert task.queue == "execution.tickets"
 
 
 def test_what_a_task_says_itself_wins_over_its_risk_band() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -21,12 +22,13 @@ from oraculo.core.agents import (
     telemetry_score,
 )
 from oraculo.core.allocation import priority_score, qos_weight, risk_weight, urgency
-from oraculo.core.cognitive import FLOW_SLA
+from oraculo.core.cognitive import FLOW_SLA, CognitivePlan, FlowRules, TaskNode, plan_of
+from oraculo.core.notices import SCHEDULE, schedule
 from oraculo.core.pheromones import decayed, net, strength
 from oraculo.core.plan import Backoff
 from oraculo.core.results import jittered
 from oraculo.core.ticket import RELAXED, STRICT, Qos, SlaRules
-from oraculo.core.verdict import budget_status
+from oraculo.core.verdict import budget_status, look_again_s
 from oraculo.core.vocabulary import Priority, RiskBand
 
 BANDS = {band.value: band for band in RiskBand}
@@ -85,6 +87,43 @@ def test_general_retry_settings() -> None:
         waits = [jittered(backoff, f"ticket{n}", attempt).total_seconds() for n in range(200)]
         assert 0 < min(waits) <= max(waits) <= most
         assert max(waits) > most * 0.9
+
+
+def test_worker_execution_timeout() -> None:
+    assert ticket.execution_timeout(timedelta(milliseconds=60_000)) == timedelta(milliseconds=90_000)
+
+
+@pytest.mark.parametrize(("retry", "most"), [(0, 2), (1, 4), (2, 8), (3, 16), (4, 32), (5, 60), (6, 60), (98, 60)])
+def test_back_off_between_attempts_of_a_ticket(retry: int, most: int) -> None:
+    """min(2 × 2^retry, 60) s; ours is the longest wait, of which a share is kept."""
+    waits = [jittered(FlowRules().backoff, f"ticket{n}", retry + 1).total_seconds() for n in range(200)]
+    assert most * 0.9 < max(waits) <= most
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_attempts(band: str) -> None:
+    plan = CognitivePlan("p", "i", (TaskNode("a", "EXECUTE"),), ("a",), BANDS[band])
+    made = plan_of(plan, FlowRules(), T0, str, name="c")
+    assert made.tasks[0].max_attempts == ticket.max_retries(BANDS[band]) + 1
+
+
+def test_webhook_back_off() -> None:
+    """2 × 2^retry s, three times; then, unlike the original, the schedule of all other notices."""
+    plan = plan_of(
+        CognitivePlan("p", "i", (TaskNode("a", "EXECUTE"),), ("a",), RiskBand.LOW), FlowRules(), T0, str, name="c"
+    )
+    assert [wait.total_seconds() for wait in schedule(plan)[:3]] == [2, 4, 8]
+    assert schedule(plan)[3:] == SCHEDULE
+    assert schedule(replace(plan, rules=1)) == SCHEDULE  # as it was accepted
+    assert schedule(replace(plan, flow=None)) == SCHEDULE
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds"),
+    [(0, 10), (24, 10), (25, 20), (49, 20), (50, 40), (74, 40), (75, 60), (89, 60), (90, 60), (100, 60)],
+)
+def test_polling(done: int, seconds: int) -> None:
+    assert look_again_s(done, 100) == seconds
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
             "backoff": {"base": 1.0, "cap": 60.0},
             "notify": {"webhook": None, "queue": "avisos"},
             "tipo": None,
-            "rules": 1,
+            "rules": 2,
             "flow": None,
         },
     }  # fmt: skip

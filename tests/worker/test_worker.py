@@ -53,6 +53,9 @@ class Bench:
         return payload
 
 
+LATE = "2025-10-14T12:00:00.100Z"  # a tenth of a second after the timestamp of every order here
+
+
 @asynccontextmanager
 async def working(worker: Worker) -> AsyncIterator[Bench]:
     bench = Bench(worker)
@@ -272,6 +275,39 @@ async def test_patience_ends() -> None:
     may.set()
     assert cancelled.is_set()
     assert bench.broker.depths()["escavador_a"] == (1, 0) and bench.broker.depths()["escavador_b"] == (1, 0)
+
+
+async def test_work_that_takes_far_too_long_is_given_up_and_frees_its_place() -> None:
+    worker, cancelled, go = Worker(concurrency=1), asyncio.Event(), threading.Event()
+
+    @worker.escavador("a")
+    async def a(parametros: Any) -> Any:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    @worker.escavador("b")
+    def b(parametros: Any) -> Any:
+        go.wait(60)
+
+    @worker.escavador("c")
+    async def c() -> str:
+        raise TimeoutError("of its own")
+
+    async with working(worker) as bench:
+        for queue in ("escavador_a", "escavador_b"):
+            (error,) = (await bench.given(queue, prazo=LATE))["erros"]
+            assert error == {
+                "codigo": "tempo_esgotado",
+                "mensagem": f"não terminou a tempo de {LATE}",
+                "definitivo": False,
+            }
+        assert cancelled.is_set()
+        (error,) = (await bench.given("escavador_c", prazo=LATE))["erros"]
+        assert error["codigo"] == "TimeoutError"
+        go.set()
 
 
 async def test_a_thread_that_hangs_does_not_hold_up_the_interpreter(tmp_path: Any) -> None:

@@ -74,7 +74,7 @@ async def start(request: Request, oraculo: Running) -> Response:
 @router.get(
     "/workflows/{workflow_id:segment}",
     summary="Look at a workflow of Fluxo C",
-    description="Where a plan stands, and its consolidated result when it has ended.",
+    description="Where a plan stands, and its consolidated result when it has ended; `Retry-After` before that.",
     response_class=Response,
     responses={200: answer(documents.Workflow, "The workflow"), **problems.documented(404)},
 )
@@ -93,7 +93,9 @@ async def show(oraculo: Running, workflow_id: WorkflowId) -> Response:
         "cached": False,
         "result_summary": verdict.consolidated(state, state.closed_at) if state.closed_at is not None else None,
     }
-    return answered(document)
+    closed = sum(one.closed_at is not None for one in state.tickets)
+    wait = verdict.look_again_s(closed, len(state.tickets))
+    return answered(document, 200, {"Retry-After": str(wait)} if state.closed_at is None else {})
 
 
 @router.post(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from oraculo import settings
+from oraculo import redaction, settings
 from oraculo.cli.exits import Exit
 from oraculo.cli.findings import Finding, broken, fine, warning
 from oraculo.cli.output import AsJson, Url, emit, out, safe, symbol
@@ -122,7 +122,7 @@ async def _reach(url: str, name: str = "broker", variable: str = "ORACULO_BROKER
     """Connect, and ask what it promises of a message that it confirmed."""
     from oraculo.parts import broker_of
 
-    where = settings.redact(url)
+    where = redaction.urls(url)
     try:
         broker = broker_of(url)
     except MissingExtraError as error:
@@ -153,7 +153,7 @@ async def _reach_mongodb(known: Settings) -> Finding:
     """What is not written there stays in the journal: orchestrations go on without it."""
     from oraculo.parts import audit_writer
 
-    where = settings.redact(known.mongodb_uri)
+    where = redaction.urls(known.mongodb_uri)
     try:
         writer = audit_writer(known)
     except (MissingExtraError, SettingsError) as error:

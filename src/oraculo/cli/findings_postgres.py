@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from oraculo import settings
+from oraculo import redaction
 from oraculo.cli.findings import Finding, broken, fine, projections, warning
 from oraculo.cli.inputs import now
 from oraculo.errors import MissingExtraError, OraculoError
@@ -19,7 +19,7 @@ PATIENCE = 10.0  # seconds
 
 
 def examine(url: str) -> list[Finding]:
-    where = settings.redact(url)
+    where = redaction.urls(url)
     try:
         return asyncio.run(_examine(url, where))
     except MissingExtraError as error:

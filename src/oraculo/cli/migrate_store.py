@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oraculo import settings
+from oraculo import redaction, settings_readers
 from oraculo.cli.output import AsJson, emit, err, say
 from oraculo.cli.texts import t
 
@@ -25,14 +25,14 @@ def migrate_store(
     from oraculo.adapters.stores import moving
 
     for name, url in (("FROM", source), ("TO", target)):
-        settings.store_url(name, url)
+        settings_readers.store_url(name, url)
     with closing(_side(source, target=False)) as giver, closing(_side(target, target=True)) as taker:
         moving.refuse_unless_empty(taker)
         counts = _copy(giver, taker)
     if json:
-        emit({"from": settings.redact(source), "to": settings.redact(target), "tables": counts})
+        emit({"from": redaction.urls(source), "to": redaction.urls(target), "tables": counts})
     else:
-        say(t("migrated", count=counts["runs"], steps=counts["journal"], store=settings.redact(target)))
+        say(t("migrated", count=counts["runs"], steps=counts["journal"], store=redaction.urls(target)))
 
 
 def _side(url: str, *, target: bool) -> Side:

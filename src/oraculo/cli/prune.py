@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from oraculo import settings
+from oraculo import redaction, settings
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.output import AsJson, Yes, emit, err, note, say
@@ -37,7 +37,7 @@ def prune(
         if not sys.stdin.isatty():
             raise CommandError(t("need-yes"), Exit.USAGE)
         typer.confirm(
-            t("confirm-prune", before=before.isoformat(" ", "seconds"), store=settings.redact(url)),
+            t("confirm-prune", before=before.isoformat(" ", "seconds"), store=redaction.urls(url)),
             abort=True,
             err=True,
         )

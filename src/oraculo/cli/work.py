@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oraculo import settings
+from oraculo import redaction, settings
 from oraculo.cli import inputs
 from oraculo.cli.output import AsJson, Url, emit, note
 from oraculo.cli.serve import run, signals
@@ -71,7 +71,7 @@ async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
     from oraculo.worker import BrokerTransport
 
     broker = broker_of(chosen.broker, chosen.broker_dwell_s)
-    where = settings.redact(chosen.broker)
+    where = redaction.urls(chosen.broker)
     with signals(worker.stop):
         if json:
             emit({"worker": worker.name, "broker": where, "queues": worker.queues})

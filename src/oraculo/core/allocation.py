@@ -1,7 +1,11 @@
-"""C3: how urgent a ticket is beside all the others. The score orders what is published when not all of it may be."""
+"""C3: how urgent a ticket is beside all the others, and which class of workers can do it.
+
+The score orders what is published when not all of it may be.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from oraculo.core.ticket import Qos
@@ -13,6 +17,7 @@ _RISK = {"critical": 1.0, "high": 0.7, "normal": 0.5, "medium": 0.5, "low": 0.3}
 _DELIVERY = {"EXACTLY_ONCE": 1.0, "AT_LEAST_ONCE": 0.7, "AT_MOST_ONCE": 0.5}
 _CONSISTENCY = {"STRONG": 1.0, "EVENTUAL": 0.85}
 _DURABILITY = {"PERSISTENT": 1.0, "TRANSIENT": 0.9, "EPHEMERAL": 0.8}
+Offers = Mapping[str, frozenset[str]]  # class of workers → what it can do
 _SLOWER_THAN_ESTIMATED = 1.5
 _BOOST = 1.2
 
@@ -51,3 +56,10 @@ def priority_score(
     if anomaly:
         score = min(1.0, score * _BOOST)
     return min(1.0, max(0.0, score))
+
+
+def suited(required: Iterable[str], offers: Offers) -> str | None:
+    """The class that can do all of it; of several, the one that can do least besides. None when there is none."""
+    wanted = frozenset(required)
+    able = [(len(can), name) for name, can in offers.items() if wanted <= can]
+    return min(able)[1] if able else None

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from oraculo.core import ticket
+from oraculo.core.allocation import Offers, suited
 from oraculo.core.flow import EMPTY, Flow, Spec
 from oraculo.core.plan import Backoff, Notify, Plan, Task, find_cycle, graph
 from oraculo.core.vocabulary import Kind, Priority, RiskBand, SecurityLevel, TaskType
@@ -70,12 +72,14 @@ class CognitivePlan:
 
 @dataclass(frozen=True, slots=True)
 class FlowRules:
-    """What settings decide. `topic` is where tickets are published that name no class of workers."""
+    """What settings decide. `topic` is where tickets are published that need no class of workers; `offers` is what the
+    classes can do, empty when nobody said: then capabilities are for workers to look at."""
 
     topic: str = "execution.tickets"
     sla: ticket.SlaRules = field(default_factory=ticket.SlaRules)
     timeout: timedelta = FLOW_SLA
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: Backoff = ticket.BACKOFF
+    offers: Offers = field(default_factory=dict)
 
 
 def task_type(text: str) -> TaskType:
@@ -84,8 +88,8 @@ def task_type(text: str) -> TaskType:
     return _LEGACY.get(name) or (TaskType(name) if name in TaskType.__members__ else TaskType.EXECUTE)
 
 
-def problems(plan: CognitivePlan, now: datetime) -> list[str]:
-    """All that is wrong with a plan (C1); empty when it can run."""
+def problems(plan: CognitivePlan, now: datetime, offers: Offers = MappingProxyType({})) -> list[str]:
+    """All that is wrong with a plan (C1), or cannot be done by anybody (C3); empty when it can run."""
     found: list[str] = []
     if plan.schema_version != SCHEMA_VERSION:
         found.append(f"schema_version is {plan.schema_version}; this version understands {SCHEMA_VERSION}")
@@ -99,6 +103,7 @@ def problems(plan: CognitivePlan, now: datetime) -> list[str]:
     found += [f"execution_order names {name!r}, which is no task" for name in plan.execution_order if name not in known]
     for task in plan.tasks:
         found += _task_problems(task, known)
+        found += _nobody(task, offers)
     cycle = find_cycle({task.task_id: [d for d in task.dependencies if d in known] for task in plan.tasks})
     if cycle:
         found.append("the dependencies form a cycle: " + " → ".join(cycle))
@@ -117,6 +122,19 @@ def _task_problems(task: TaskNode, known: set[str]) -> Iterable[str]:
     ):
         if value is not None and not least <= value <= most:
             yield f"task {name!r} has {what} {value}; allowed: {least} to {most}"
+
+
+def _nobody(task: TaskNode, offers: Offers) -> Iterable[str]:
+    if not offers or not task.required_capabilities:
+        return
+    said = f"task {task.task_id!r} requires {', '.join(sorted(set(task.required_capabilities)))}"
+    if task.worker is not None:
+        lacks = set(task.required_capabilities) - offers.get(task.worker, frozenset())
+        if lacks:
+            yield f"{said}; the class of workers {task.worker!r} does not have {', '.join(sorted(lacks))}"
+    elif suited(task.required_capabilities, offers) is None:
+        known = "; ".join(f"{name}: {', '.join(sorted(can))}" for name, can in sorted(offers.items()))
+        yield f"{said}; no class of workers has all of that ({known})"
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
@@ -160,7 +178,7 @@ def plan_of(
 ) -> Plan:
     """The ordinary plan of a sound cognitive plan; PlanError, with every reason, when it is not sound. `queue_of` gives
     the queue of a class of workers; `name` is the correlation_id that its tickets carry."""
-    wrong = problems(plan, now)
+    wrong = problems(plan, now, rules.offers)
     if wrong:
         raise PlanError("; ".join(wrong[:20]) + (f"; and {len(wrong) - 20} more" if len(wrong) > 20 else ""), "plan")
     nodes = ordered(plan)
@@ -190,10 +208,11 @@ def plan_of(
 def _task(node: TaskNode, band: RiskBand, rules: FlowRules, queue_of: Callable[[str], str]) -> Task:
     timeout = node.timeout_ms or ticket.timeout_ms(node.estimated_duration_ms, rules.sla)
     retries = ticket.max_retries(band) if node.max_retries is None else node.max_retries
+    worker = node.worker or (suited(node.required_capabilities, rules.offers) if node.required_capabilities else None)
     return Task(
         Kind.EXECUCAO,
-        node.worker or task_type(node.task_type).value.lower(),
-        queue_of(node.worker) if node.worker else rules.topic,
+        worker or task_type(node.task_type).value.lower(),
+        queue_of(worker) if worker else rules.topic,
         node.parameters,
         timedelta(milliseconds=timeout),
         retries + 1,

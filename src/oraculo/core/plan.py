@@ -15,7 +15,7 @@ from oraculo.core.flow import Flow
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError
 
-RULES = 1  # the version of the rules in this folder; recorded with every orchestration
+RULES = 2  # the version of the rules in this folder; recorded with every orchestration
 
 MAX_TASKS = 50_000
 MAX_EDGES = 100_000

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+from oraculo.core.plan import Backoff
 from oraculo.core.vocabulary import Priority, RiskBand
 
 ESTIMATE_MS = 60_000  # of a task that says nothing
 MIN_TIMEOUT_MS = 60_000  # SLA_TICKET_MIN_TIMEOUT_MS
 BUFFER = 3.0  # SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER
 COMPENSATION_TIMEOUT_MS = 120_000
+BACKOFF = Backoff(timedelta(seconds=2), timedelta(seconds=60))  # between two attempts
+_EXECUTION = 1.5  # times its timeout: a worker that is not done by then gives up
 
 MAX_RETRIES = {RiskBand.CRITICAL: 5, RiskBand.HIGH: 3, RiskBand.MEDIUM: 2, RiskBand.LOW: 1}
 _LEAST = {
@@ -43,6 +47,11 @@ class SlaRules:
 def timeout_ms(estimated_ms: int | None, rules: SlaRules = SlaRules()) -> int:
     estimate = ESTIMATE_MS if estimated_ms is None else estimated_ms
     return max(rules.min_timeout_ms, round(estimate * rules.buffer))
+
+
+def execution_timeout(timeout: timedelta) -> timedelta:
+    """How long the work on an attempt may go on. The orchestrator has given up before: nobody waits for its answer."""
+    return timeout * _EXECUTION
 
 
 def max_retries(band: RiskBand) -> int:

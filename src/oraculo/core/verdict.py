@@ -21,6 +21,8 @@ APPROACHING = 0.8  # share of the time that is used up: the deadline approaches
 BUDGET_CRITICAL = 0.2  # share that is left
 BUDGET_WARNING = 0.5
 SOURCE = "oraculo"
+_LOOK_AGAIN = ((0.25, 10), (0.5, 20), (0.75, 40))  # share that is done, seconds below it
+_LOOK_AGAIN_MOST = 60
 
 
 class IncidentType(StrEnum):
@@ -263,3 +265,8 @@ def _said(state: Orchestration, positions: list[int]) -> list[str]:
 def _incident(state: Orchestration, kind: IncidentType, details: list[str], positions: list[int]) -> Incident:
     identity = ticket_id(state.run, _NO_TASK - _KINDS.index(kind))
     return Incident(identity, kind, tuple(details), tuple(ticket_id(state.run, p) for p in positions))
+
+
+def look_again_s(done: int, total: int) -> int:
+    """When somebody who polls should ask again, by how many of its tickets are done."""
+    return next((wait for share, wait in _LOOK_AGAIN if done < total * share), _LOOK_AGAIN_MOST)

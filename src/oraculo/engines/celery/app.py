@@ -8,9 +8,9 @@ from typing import Any
 
 from celery import Celery, signals
 
-from oraculo import logs, settings
+from oraculo import logs, redaction, settings
 from oraculo.errors import SettingsError
-from oraculo.settings import Settings, redact
+from oraculo.settings import Settings
 
 SWEEP = "oraculo.varredura"
 NOTICES = "oraculo.notificacoes"
@@ -48,7 +48,7 @@ def broker_of(chosen: Settings) -> str:
         if url.strip().startswith(("amqp", "redis")):
             return url.strip().partition("?")[0]
     raise SettingsError(
-        "ORACULO_CELERY_BROKER", "", f"amqp://… or redis://…, because ORACULO_BROKER is {redact(chosen.broker)}"
+        "ORACULO_CELERY_BROKER", "", f"amqp://… or redis://…, because ORACULO_BROKER is {redaction.urls(chosen.broker)}"
     )
 
 
