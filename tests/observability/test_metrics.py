@@ -17,6 +17,7 @@ from oraculo.core.commands import Command, RecordResult
 from oraculo.core.plan import Plan
 from oraculo.core.step import Step
 from oraculo.core.ticket_id import ticket_id
+from oraculo.ports.observer import tell
 from oraculo.ports.store import Batch
 from oraculo.wire import names
 from runtime.doubles import FailingBroker
@@ -45,7 +46,7 @@ class Told(Story):
 
     def do(self, command: Command, when: float | None = None) -> Step:
         done = super().do(command, when)
-        self.metrics.saw(Batch(done.at, [done]), [done])
+        self.metrics.saw(Batch(done.at, [done]), tell([done]))
         return done
 
 
@@ -111,7 +112,7 @@ def test_a_message_that_no_broker_takes_was_not_published() -> None:
 def test_duplicates_by_where_they_came() -> None:
     metrics = Metrics()
     counts = Counter({(names.RESULTS, "duplicate"): 2, (f"{names.REQUESTS}@redis", "duplicate"): 3})
-    metrics.saw(Batch(at(0), counts=counts), [])
+    metrics.saw(Batch(at(0), counts=counts), {})
     assert value(metrics, "orchestrator_duplicates_detected_total", component="results") == 2
     assert value(metrics, "orchestrator_duplicates_detected_total", component="requests") == 3
 

@@ -12,6 +12,7 @@ from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.otel.spans import Span, spans_of
 from oraculo.core.commands import Approve
 from oraculo.core.step import Step
+from oraculo.ports.observer import tell
 from oraculo.ports.store import Batch, Recorded
 from oraculo.wire import trace_context as context
 
@@ -194,7 +195,7 @@ class TestWhatIsKept:
         tracer = Tracer(kept)
         for step in steps:
             step.state.traceparent = CALLER
-            tracer.saw(Batch(step.at, [step]), [step])
+            tracer.saw(Batch(step.at, [step]), tell([step]))
         await tracer.close(kept)  # type: ignore[arg-type]
         assert tracer._events == 0 and not tracer._seen and not tracer._answers
         return kept

@@ -6,6 +6,7 @@ import pytest
 
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.ports.broker import Delivery, Outgoing
+from oraculo.ports.observer import tell
 from oraculo.runtime import drain as module
 from oraculo.runtime.drain import Drain
 from oraculo.wire import names, quarantine
@@ -101,7 +102,7 @@ async def test_the_series_of_dead_letters_are_bounded(
     await broker.publish([Outgoing(DLQ, b"a", "", {"oraculo-motivo": f"motivo_{n}"}) for n in range(600)])
     assert await drain.round() == 600
     for handled in engine.handled:
-        metrics.saw(handled.batch, handled.batch.steps)
+        metrics.saw(handled.batch, tell(handled.batch.steps))
     lines = [
         line for line in metrics.exposition().splitlines() if line.startswith(b"orchestration_dead_letters_total{")
     ]

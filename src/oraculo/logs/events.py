@@ -6,7 +6,6 @@ Lines of one look go out in one write. A line that nobody wants is never made.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -19,6 +18,7 @@ from oraculo.core.consolidation import milliseconds
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
 from oraculo.core.ticket_id import plan_id, ticket_id
+from oraculo.ports.observer import Told
 from oraculo.ports.store import Batch
 from oraculo.redaction import redact
 from oraculo.wire import trace_context
@@ -29,13 +29,13 @@ _POSITIONS = 20  # tickets named in one line
 _MOST_KNOWN = 20_000  # orchestrations whose names are kept at hand
 _NEVER = frozenset(("dados", "plan", "digest", "fingerprint", "run", "erros", "correlation_id", "traceparent"))
 _ACTION = {cls: event_name(cls) for cls in ev.Event.__args__}
-_IMPORTANT = {
+_IMPORTANT = {  # in the order in which they happen to an orchestration
     ev.OrchestrationStarted: (logging.INFO, "orchestration started"),
-    ev.OrchestrationClosed: (logging.INFO, "orchestration closed"),
     ev.AttemptFailed: (logging.WARNING, "attempt failed, will retry"),
     ev.TicketFailed: (logging.WARNING, "ticket failed"),
     ev.LateAnswerKept: (logging.WARNING, "late answer kept"),
     ev.CancelRequested: (logging.INFO, "cancel requested"),
+    ev.OrchestrationClosed: (logging.INFO, "orchestration closed"),
     ev.NoticeGivenUp: (logging.WARNING, "notice given up"),
 }
 _NAMES = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning"}
@@ -61,17 +61,15 @@ class EventLog:
         self._log = structlog.get_logger("oraculo.events")
         self._known: dict[int, dict[str, str]] = {}  # run → what every line about it says
 
-    def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
+    def saw(self, batch: Batch, told: Told) -> None:
         level = logs.level
         made: list[dict[str, Any]] = []
         if level <= logging.DEBUG:
-            made = [self._line(step, event) for step in steps for event in step.events]
-        elif level <= logging.WARNING:
-            for step in steps:
-                for event in step.events:
-                    important = _IMPORTANT.get(type(event))
-                    if important is not None and important[0] >= level:
-                        made.append(self._line(step, event))
+            made = [self._line(step, event) for step in batch.steps for event in step.events]
+        else:
+            for kind, (importance, _) in _IMPORTANT.items():
+                if importance >= level and kind in told:
+                    made += [self._line(step, event) for step, event in told[kind]]
         if level <= logging.WARNING:
             made += [_dead(batch.at, dead) for dead in batch.dead]
         if made:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from oraculo.ports.observer import Observer
+from oraculo.ports.observer import Observer, tell
 from oraculo.ports.store import Batch
 
 AFTER = 0.001  # seconds
@@ -29,6 +29,9 @@ class Onlookers:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if not self._observers:
+            return
         for batch in unseen:
+            told = tell(batch.steps)
             for observer in self._observers:
-                observer.saw(batch, batch.steps)
+                observer.saw(batch, told)

@@ -18,9 +18,9 @@ import structlog
 
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import fold
-from oraculo.core.step import Step
 from oraculo.errors import FencedError, OraculoError
 from oraculo.ports.clock import Clock
+from oraculo.ports.observer import Told
 from oraculo.ports.projection import Entry, Sink
 from oraculo.ports.store import Batch, Lag, Recorded, Store
 from oraculo.runtime.cache import StateCache
@@ -261,9 +261,9 @@ class Projections:
         self._tasks: list[asyncio.Task[None]] = []
         self.all = [Projection(store, sink, clock) for sink in sinks]
 
-    def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
+    def saw(self, batch: Batch, _told: Told) -> None:
         for one in self.all:
-            if steps and (one.tipo is None or any(step.state.plan.tipo == one.tipo for step in steps)):
+            if batch.steps and (one.tipo is None or any(step.state.plan.tipo == one.tipo for step in batch.steps)):
                 one.news.set()
 
     def start(self) -> None:

@@ -22,6 +22,7 @@ from oraculo.core.commands import RecordResult
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.step import Step
 from oraculo.errors import StoreError
+from oraculo.ports.observer import Told
 from oraculo.ports.store import Batch, Query, Recorded, Store
 from oraculo.wire import trace_context as context
 
@@ -112,8 +113,8 @@ class Tracer:
 
     # -- the journal ---------------------------------------------------------------------------------------------------
 
-    def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
-        for step in steps:
+    def saw(self, batch: Batch, _told: Told) -> None:
+        for step in batch.steps:
             traceparent = step.state.traceparent
             if traceparent is None or not step.events or not context.sampled(traceparent):
                 continue

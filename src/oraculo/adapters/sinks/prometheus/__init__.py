@@ -23,6 +23,7 @@ from oraculo.core.step import Step
 from oraculo.core.verdict import flow_of
 from oraculo.core.vocabulary import Cause, Kind, Status
 from oraculo.ports.clock import Clock
+from oraculo.ports.observer import Told
 from oraculo.ports.store import Batch, Store
 from oraculo.wire.names import REQUESTS, RESULTS
 
@@ -33,6 +34,7 @@ REFUSED = "mensagem_recusada"
 _COMPONENTS = {REQUESTS: "requests", RESULTS: "results"}
 
 Counts = Tally[tuple[Any, ...]]
+Events = list[tuple[Step, Any]]  # of one class
 
 
 class Metrics:
@@ -57,19 +59,19 @@ class Metrics:
         self.registry.register(self.readings)
         self.readings.remaining = self._least
         ProcessCollector(registry=self.registry)
-        self._on: dict[type, Callable[[Step, Any, Counts], None]] = {
+        self._on: dict[type, Callable[[Events, Counts], None]] = {
             ev.TicketConcluded: self._concluded,
             ev.DispatchConfirmed: self._confirmed,
             ev.OrchestrationStarted: self._started,
-            ev.OrchestrationClosed: self._closed,
-            ev.AttemptFailed: self._attempt_failed,
-            ev.TicketFailed: self._ticket_failed,
-            ev.TicketsClosed: self._tickets_closed,
-            ev.CompensationStarted: self._undoing,
-            ev.LateAnswerKept: lambda _step, _event, tally: _add(tally, self.families.late),
-            ev.NoticeDelivered: lambda _step, _event, tally: _add(tally, self.families.notices, "entregue"),
-            ev.NoticeFailed: lambda _step, _event, tally: _add(tally, self.families.notices, "falhou"),
-            ev.NoticeGivenUp: lambda _step, _event, tally: _add(tally, self.families.notices, "desistiu"),
+            ev.OrchestrationClosed: _each(self._closed),
+            ev.AttemptFailed: _each(self._attempt_failed),
+            ev.TicketFailed: _each(self._ticket_failed),
+            ev.TicketsClosed: _each(self._tickets_closed),
+            ev.CompensationStarted: _each(self._undoing),
+            ev.LateAnswerKept: _counted(self.families.late),
+            ev.NoticeDelivered: _counted(self.families.notices, "entregue"),
+            ev.NoticeFailed: _counted(self.families.notices, "falhou"),
+            ev.NoticeGivenUp: _counted(self.families.notices, "desistiu"),
         }
 
     def watch(self, engine: Any, reception: Any, projections: Sequence[Any] = ()) -> None:
@@ -106,22 +108,19 @@ class Metrics:
 
     # -- the journal ---------------------------------------------------------------------------------------------------
 
-    def saw(self, batch: Batch, steps: Sequence[Step]) -> None:
+    def saw(self, batch: Batch, told: Told) -> None:
         tally: Counts = Tally()
-        counting, deadlines = self._on.get, self._deadlines
+        deadlines, steps = self._deadlines, batch.steps
         known = deadlines.open
-        written = 0
         for step in steps:
-            events = step.events
-            written += len(events)
             if step.state.run not in known:
                 deadlines.saw(step.state)
-            for event in events:
-                count = counting(type(event))
-                if count is not None:
-                    count(step, event, tally)
+        for kind, events in told.items():
+            count = self._on.get(kind)
+            if count is not None:
+                count(events, tally)
         if steps:
-            self.families.events.inc(written)
+            self.families.events.inc(sum(map(len, told.values())))
             self.families.commits.observe(len(steps))
         for (queue, verdict), count_of in batch.counts.items():
             tally[self.families.messages, queue, str(verdict)] += count_of
@@ -147,14 +146,22 @@ class Metrics:
         self._causes.add((queue, reason))
         return (queue, reason)
 
-    def _started(self, _step: Step, event: ev.OrchestrationStarted, tally: Counts) -> None:
-        flow = event.plan.flow
-        tally[self.families.started, "started", f.NO_BAND if flow is None else flow.risk_band.value] += 1
-        if flow is None:
-            for task in event.plan.tasks:
-                tally[self._generated[task.kind]] += 1
-        else:
-            self._made(flow, flow.specs, tally)
+    def _started(self, events: Events, tally: Counts) -> None:
+        plain, kinds = 0, dict.fromkeys(Kind, 0)
+        for _, event in events:
+            plan = event.plan
+            flow = plan.flow
+            if flow is None:
+                plain += 1
+                for task in plan.tasks:
+                    kinds[task.kind] += 1
+            else:
+                tally[self.families.started, "started", flow.risk_band.value] += 1
+                self._made(flow, flow.specs, tally)
+        if plain:
+            tally[self.families.started, "started", f.NO_BAND] += plain
+            for kind, count in kinds.items():
+                tally[self._generated[kind]] += count
 
     def _made(self, flow: Flow, specs: Sequence[Spec], tally: Counts) -> None:
         for spec in specs:
@@ -175,20 +182,26 @@ class Metrics:
         if self._deadlines.ended(state.run, step.at):
             tally[self.families.approaching,] += 1
 
-    def _concluded(self, step: Step, event: ev.TicketConcluded, tally: Counts) -> None:
+    def _concluded(self, events: Events, tally: Counts) -> None:
         """What happens most of all: as `_ended` and `_overtaken`, with all that can be known beforehand."""
-        state, position = step.state, event.ticket
-        if state.plan.flow is not None:
-            self._ended(step, position, "concluida", tally)
-            self._overtaken(state, position, event.attempt, tally)
-            return
-        ticket = state.tickets[position]
-        key, durations = self._good[state.plan.tasks[position].kind]
-        tally[key] += 1
-        if ticket.dispatched_at is not None:
-            durations.observe((step.at - ticket.dispatched_at).total_seconds())
-        if not ticket.confirmed >> event.attempt & 1:
-            tally[self._published] += 1
+        published = 0
+        durations: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+        for step, event in events:
+            state, position = step.state, event.ticket
+            plan, ticket = state.plan, state.tickets[position]
+            if not ticket.confirmed >> event.attempt & 1:
+                published += 1
+            if plan.flow is None and ticket.dispatched_at is not None:
+                durations[plan.tasks[position].kind].append((step.at - ticket.dispatched_at).total_seconds())
+            else:
+                self._ended(step, position, "concluida", tally)
+        if published:
+            tally[self._published] += published
+        for kind, seconds in durations.items():
+            if seconds:
+                key, distribution = self._good[kind]
+                tally[key] += len(seconds)
+                distribution.observe_all(seconds)
 
     def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
         state = step.state
@@ -203,12 +216,17 @@ class Metrics:
         if since is not None:
             self.families.ticket_duration.labels(status, kind).observe((step.at - since).total_seconds())
 
-    def _confirmed(self, step: Step, event: ev.DispatchConfirmed, tally: Counts) -> None:
-        tally[self._published] += len(event.tickets)
-        position, attempt = event.tickets[0]
-        since = step.state.tickets[position].dispatched_at
-        if attempt == 1 and since is not None:
-            self.families.generation.observe((step.at - since).total_seconds())
+    def _confirmed(self, events: Events, tally: Counts) -> None:
+        published, durations = 0, []
+        for step, event in events:
+            published += len(event.tickets)
+            position, attempt = event.tickets[0]
+            since = step.state.tickets[position].dispatched_at
+            if attempt == 1 and since is not None:
+                durations.append((step.at - since).total_seconds())
+        tally[self._published] += published
+        if durations:
+            self.families.generation.labels().observe_all(durations)
 
     def _attempt_failed(self, step: Step, event: ev.AttemptFailed, tally: Counts) -> None:
         state, position = step.state, event.ticket
@@ -289,5 +307,16 @@ def _type(state: Orchestration, position: int) -> str:
     return state.plan.tasks[position].kind._value_ if flow is None else flow.specs[position].task_type._value_
 
 
-def _add(tally: Counts, *key: Any) -> None:
-    tally[key] += 1
+def _each(count: Callable[[Step, Any, Counts], None]) -> Callable[[Events, Counts], None]:
+    def every(events: Events, tally: Counts) -> None:
+        for step, event in events:
+            count(step, event, tally)
+
+    return every
+
+
+def _counted(*key: Any) -> Callable[[Events, Counts], None]:
+    def add(events: Events, tally: Counts) -> None:
+        tally[key] += len(events)
+
+    return add

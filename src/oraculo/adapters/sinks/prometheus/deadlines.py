@@ -33,7 +33,9 @@ class Deadlines:
     def ended(self, run: int, at: datetime) -> int:
         """1 when it was open at its threshold and nobody had noticed yet."""
         known = self.open.pop(run, None)
-        return 1 if known is not None and not known[2] and at >= _threshold(known[0], known[1]) else 0
+        if known is None or known[1] - at > at - known[0]:  # half of its time is left: that is quickly told
+            return 0
+        return 1 if not known[2] and at >= _threshold(known[0], known[1]) else 0
 
     def approaching(self, now: datetime) -> int:
         """How many open orchestrations have passed their threshold since this was asked last."""

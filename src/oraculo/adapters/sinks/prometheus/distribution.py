@@ -29,6 +29,13 @@ class Distribution:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    def observe_all(self, values: list[float]) -> None:
+        """The same for many."""
+        bounds, counts = self.bounds, self.counts
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+        self.total += sum(values) if min(values) >= 0.0 else sum(max(value, 0.0) for value in values)
+
 
 class Histogram:
     def __init__(self, name: str, text: str, bounds: tuple[float, ...], labels: tuple[str, ...] = ()) -> None:
