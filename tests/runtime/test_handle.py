@@ -255,6 +255,17 @@ class TestCacheAndJournal:
             assert fold((r.at, r.events) for r in recorded) == engine.handler.cache.get(RUN)
         assert (await store.summary("a")).status is Status.CONCLUIDA
 
+    async def test_what_is_in_memory_says_what_is_owed_no_longer_but_nothing_of_what_came_after_it(
+        self, engine: DirectEngine
+    ) -> None:
+        still = engine.handler.still_owed
+        assert still(RUN, [(0, 1)]) == [(0, 1)], "nothing is known of it"
+        await fates(engine, start(wanted=plan([coleta("a", attempts=3), coleta("b")])))
+        assert still(RUN, [(0, 1), (1, 1)]) == [(0, 1), (1, 1)]
+        await fates(engine, Work(ConfirmDispatch([(0, 1)]), run=RUN), answer(position=1))
+        assert still(RUN, [(0, 1), (1, 1)]) == []
+        assert still(RUN, [(0, 2), (7, 1)]) == [(0, 2), (7, 1)], "others may have tried again, and added tickets"
+
     async def test_release_forgets_what_is_finished_with_the_world(self, engine: DirectEngine) -> None:
         await fates(engine, start(), start("b", RUN + 1, wanted=plan(1, fila="f")), answer(), answer("b", run=RUN + 1))
         engine.handler.release(engine.handled[0].batch.steps)

@@ -39,7 +39,7 @@ from oraculo.runtime.loops import for_ever
 from oraculo.runtime.onlookers import Onlookers
 from oraculo.runtime.perform import Owed, Performer
 from oraculo.runtime.probes import Prober, prober_of
-from oraculo.runtime.replica import LEASE, Replica
+from oraculo.runtime.replica import GRACE, LEASE, Replica
 from oraculo.runtime.timers import Timers
 from oraculo.runtime.work import Fate, Group, Outcome, Work
 from oraculo.wire import names
@@ -63,6 +63,7 @@ class LocalEngine:
     how many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to."""
 
     minds = True  # looks after deadlines, and after what dead processes left
+    grace: timedelta | None = GRACE  # overdue for so long: it does, whoever should; None: never
 
     def __init__(
         self,
@@ -135,7 +136,8 @@ class LocalEngine:
             joined=self._joined,
             follow=getattr(self.clock, "follow", lambda _at: None),
             lease=lease,
-            passive=not self._minds,
+            passive=self._passive or self.grace is None,
+            grace=self.grace or GRACE,
             cache=cache,
         )
 
@@ -176,7 +178,7 @@ class LocalEngine:
             self.clock,
             self.enqueue,
             self.store.result,
-            self.handler.owed_of,
+            self.handler.still_owed,
             self.writer,
             self._ceiling,
         )

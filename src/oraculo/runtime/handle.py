@@ -8,7 +8,7 @@ anything but the failure.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
@@ -90,10 +90,18 @@ class Handler:
             state = catch_up(None, recorded) if recorded else None
         return state
 
-    def owed_of(self, run: int) -> Collection[int] | None:
-        """What is owed by the committed state; None when it is not in memory, or a transaction is under way."""
+    def still_owed(self, run: int, tickets: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+        """Those of these (position, attempt) that are not known to be owed no longer. What is in memory may be older
+        than what others have committed: it knows nothing of attempts and tickets that came after it."""
         state = self.cache.get(run) if self._settled.is_set() else None
-        return None if state is None else state.owed
+        if state is None:
+            return tickets
+        known, owed = state.tickets, state.owed
+        return [
+            (position, attempt)
+            for position, attempt in tickets
+            if position in owed or position >= len(known) or known[position].attempt < attempt
+        ]
 
     # -- load --------------------------------------------------------------------------------------------------------
 

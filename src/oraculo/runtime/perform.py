@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 
 import structlog
@@ -47,12 +47,13 @@ POSTPONE = 0.5  # seconds that single messages wait which a working broker did n
 Owed = tuple[int, int, int, Outgoing, datetime]  # run, position, attempt, message, owed since
 Report = Callable[[list[Work]], None]
 Lookup = Callable[[int], Awaitable[bytes | None]]
+StillOwed = Callable[[int, Sequence[tuple[int, int]]], Sequence[tuple[int, int]]]
 
 
 class Performer:
     """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration;
-    `owed_of` the tickets whose messages are still owed, or None when that is not known at once. Confirmations are
-    reported together, `confirm_after` seconds after the first."""
+    `still_owed` those of some (position, attempt) of a run that may still be owed. Confirmations are reported
+    together, `confirm_after` seconds after the first."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class Performer:
         clock: Clock,
         report: Report,
         result_of: Lookup,
-        owed_of: Callable[[int], Collection[int] | None] = lambda _run: None,
+        still_owed: StillOwed = lambda _run, tickets: tickets,
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
         confirm_after: float = CONFIRM_AFTER,
@@ -71,7 +72,7 @@ class Performer:
         self._clock = clock
         self._report = report
         self._result_of = result_of
-        self._owed_of = owed_of
+        self._still_owed = still_owed
         self._writer = writer or OrderWriter()
         self.ceiling: Ceiling[Owed] | None = None if ceiling is None else Ceiling(ceiling)
         self._confirm_after = confirm_after
@@ -134,8 +135,8 @@ class Performer:
     def _wanted(self, owed: Owed) -> bool:
         """Not those whose tickets were closed meanwhile. A broker that forgets is told again of tickets that are
         running, too."""
-        positions = None if forgets(self._broker, owed[3].queue) else self._owed_of(owed[0])
-        return positions is None or owed[1] in positions
+        run, position, attempt, message, _ = owed
+        return forgets(self._broker, message.queue) or bool(self._still_owed(run, [(position, attempt)]))
 
     def freed(self, state: Orchestration) -> None:
         """Something happened to an orchestration: what it has no longer with workers makes room for others."""
@@ -327,10 +328,9 @@ class Performer:
         confirmed, self._confirmed, self._recording = self._confirmed, {}, None
         works = []
         for run, tickets in confirmed.items():
-            owed = self._owed_of(run)
-            left = tickets if owed is None else [ticket for ticket in tickets if ticket[0] in owed]
+            left = self._still_owed(run, tickets)
             if left:
-                works.append(Work(ConfirmDispatch(left), run=run))
+                works.append(Work(ConfirmDispatch(list(left)), run=run))
         if works:
             self._report(works)
 

@@ -30,7 +30,7 @@ BREATH = 0.02  # seconds at least
 class Replica:
     """`rescued` is given runs that a dead member owed something for, `wake` those that are overdue; `opened` how many
     orchestrations are open in all; `joined` who we are now; `follow` what time it is in the store. A `passive` one does
-    not look after others. With a `cache`, those who could look take turns."""
+    not look after others; others wait for `grace` before they do. With a `cache`, those who could look take turns."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Replica:
         follow: Callable[[datetime], None],
         lease: timedelta = LEASE,
         passive: bool = False,
+        grace: timedelta = GRACE,
         cache: Cache | None = None,
     ) -> None:
         self._store = store
@@ -57,6 +58,7 @@ class Replica:
         self._follow = follow
         self._lease = lease
         self._passive = passive
+        self._grace = grace
         self._cache = cache
         self._doubt = asyncio.Event()  # somebody was told that we are no member any more
         self._seen: dict[int, int] = {}  # watched runs → their version when we looked last
@@ -143,7 +145,7 @@ class Replica:
         if self._owing:
             await self._rescued(self._owing)
             self._owing = []
-        overdue = await self._store.overdue(GRACE, OVERDUE)
+        overdue = await self._store.overdue(self._grace, OVERDUE)
         if overdue:
             self._wake(overdue)
 

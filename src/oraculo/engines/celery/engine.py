@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from oraculo.core.commands import RecordResult
 from oraculo.core.vocabulary import Kind
@@ -25,6 +26,7 @@ STOP = 5.0  # seconds; Celery ends a worker that takes much longer, and what is 
 
 class CeleryEngine(LocalEngine):
     minds = False  # the sweep does
+    grace = timedelta(seconds=5)  # unless there is none: beat may not run
     performer: Dispatcher  # type: ignore[assignment]
 
     def _make_performer(self, _notifier: Notifier | None) -> Dispatcher:  # type: ignore[override]

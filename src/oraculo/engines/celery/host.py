@@ -67,7 +67,7 @@ class Host(Oraculo):
             self.clock,
             engine.enqueue,
             engine.store.result,
-            engine.handler.owed_of,
+            engine.handler.still_owed,
             engine.writer,
         )
         self._again = asyncio.create_task(self.performer.run())  # what had to be postponed

@@ -52,6 +52,7 @@ ASKED = (Cancel, Approve)  # whoever sends one wants to know what became of it
 
 class TemporalEngine(LocalEngine):
     minds = False  # the workflows do
+    grace = None
     performer: OncePerformer
 
     def __init__(self, store: Store, broker: Broker, clock: Clock, *, address: Address, **options: Any) -> None:
@@ -72,7 +73,7 @@ class TemporalEngine(LocalEngine):
             self.clock,
             self.enqueue,
             self.store.result,
-            self.handler.owed_of,
+            self.handler.still_owed,
             self.writer,
             self._ceiling,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
-from oraculo.runtime.perform import Lookup, Performer, Report
+from oraculo.runtime.perform import Lookup, Performer, Report, StillOwed
 from oraculo.runtime.work import Work
 from oraculo.wire.orders import OrderWriter
 
@@ -44,12 +44,12 @@ class OncePerformer(Performer):
         clock: Clock,
         report: Report,
         result_of: Lookup,
-        owed_of: Callable[[int], Collection[int] | None],
+        still_owed: StillOwed,
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
     ) -> None:
         super().__init__(
-            broker, notifier, clock, self._reported, result_of, owed_of, writer, ceiling, confirm_after=0.0
+            broker, notifier, clock, self._reported, result_of, still_owed, writer, ceiling, confirm_after=0.0
         )
         self._pass_on = report
         self._sent: OrderedDict[int, Sent] = OrderedDict()
