@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import structlog
@@ -24,6 +24,9 @@ from oraculo.core.step import Step
 from oraculo.errors import StoreError
 from oraculo.ports.store import Batch, Query, Recorded, Store
 from oraculo.wire import trace_context as context
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer as LiveTracer
 
 log = structlog.get_logger("oraculo.traces")
 
@@ -64,6 +67,8 @@ class Sending(Protocol):
     counts: Counter[str]
 
     def send(self, traceparent: str, spans: Sequence[Span]) -> None: ...
+
+    def tracer(self) -> LiveTracer: ...
 
     def close(self) -> None: ...
 
