@@ -28,6 +28,7 @@ from observability.otlp import Receiver, Seen
 from oraculo.adapters.sinks.otel.export import Exporter
 from oraculo.engines.temporal import link
 from oraculo.engines.temporal.codec import CONVERTER
+from oraculo.engines.temporal.link import connect
 from oraculo.engines.temporal.sandbox import SANDBOX
 from oraculo.engines.temporal.tracing import Tracing
 from oraculo.engines.temporal.workflow import WORKFLOWS
@@ -141,6 +142,29 @@ async def test_a_replay_makes_no_span_again(tmp_path: Path, monkeypatch: pytest.
             ).replay_workflow(written)
         replayed.close()
         assert replayed.counts["feito"] == 0
+
+
+async def test_what_is_asked_and_what_is_said_by_hand(tmp_path: Path) -> None:
+    with Receiver("http") as receiver:
+        where = {"OTEL_EXPORTER_ENDPOINT": receiver.url}
+        async with opened(tmp_path, servers.shared("temporal"), **where) as world:
+            await connected(world)
+            name, (source,) = await world.submit(1)
+            await world.order(source)
+            handle = (await connect(world.engine.link.address, "by hand")).get_workflow_handle(f"orch-{name}")
+            await handle.query("get_status")
+            await handle.signal("tickets_completed", "nothing that it understands")
+            assert await world.oraculo.cancel(name)
+            await world.result(name)
+        start, workflow = one(receiver.named(STARTS)), one(receiver.named("orchestration_workflow.run"))
+        said = one(receiver.named(HEARS))
+        assert (said.parent, said.links) == (start.id, [])
+        asked = one(receiver.named("StartWorkflowUpdate:command"))
+        assert asked.parent == workflow.id
+        heard = one(receiver.named("HandleUpdate:command"))
+        assert (heard.parent, heard.links) == (start.id, [asked.id])
+        assert {span.trace for span in receiver.spans} == {workflow.trace}
+        assert not [span.name for span in receiver.spans if "Query" in span.name]
 
 
 @pytest.mark.parametrize("caller", [None, f"{CALLER[:-2]}00"])
