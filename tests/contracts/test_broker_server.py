@@ -189,7 +189,7 @@ async def test_plain_clients_may_send_any_headers(server: PrivateServer, stack: 
 async def test_a_quick_answer_waits_for_who_has_never_read(
     server: PrivateServer, stack: AsyncExitStack, queue: str
 ) -> None:
-    broker, answers = server.broker(stack), f"{queue}_respostas"
+    broker, answers = server.broker(stack, confirm_timeout="5"), f"{queue}_respostas"
     expect(broker, answers)
     await broker.publish([Outgoing(queue, b"order", "1")])
     await CARELESS[server.name](server.server, answers, b"answer")

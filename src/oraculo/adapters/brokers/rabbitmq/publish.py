@@ -26,7 +26,6 @@ from oraculo.wire import names
 
 ALWAYS_OURS = (names.RESULTS, names.REQUESTS)
 RESERVED = "amq."
-EXPECT = 1.0  # seconds at most for the queues of answers
 Key = tuple[str, str, bytes]
 
 
@@ -256,7 +255,7 @@ class Publisher:
             wire = await self._link.wire(left)
             lane = ConfirmLane(wire)
             await lane.open(max(0.1, until - asyncio.get_running_loop().time()))
-            await self._here.prepare(self.expected, min(EXPECT, (until - asyncio.get_running_loop().time()) / 2))
+            await self._here.prepare(self.expected, (until - asyncio.get_running_loop().time()) / 2)
             self._lane = lane
             return lane
 
