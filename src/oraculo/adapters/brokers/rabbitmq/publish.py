@@ -194,7 +194,7 @@ class Publisher:
         self.expected: list[str] = []  # queues that answers come to
         self._link = link
         self._queues = queues
-        self._here = Queues(link)  # as long as this connection works
+        self._here = Queues(link)  # over the connection that publishes: no other has to work for that
         self._seconds = link.options.confirm_timeout
         self._declare_after = link.options.declare_after
         self._missing: dict[str, float] = {}  # since when

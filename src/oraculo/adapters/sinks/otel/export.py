@@ -108,7 +108,7 @@ class _Resource(Resource):
 
 
 class _Live(SpanProcessor):
-    """What a library says of an exception, or is called by a user, may hold a secret."""
+    """Spans of a library, redacted: they show exceptions, and ids that users chose."""
 
     def __init__(self, send: Callable[[ReadableSpan], None]) -> None:
         self._send = send
