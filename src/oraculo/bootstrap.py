@@ -145,6 +145,7 @@ class Oraculo:
                 store,
                 broker,
                 self.clock,
+                tracer=self.tracer,
                 notifier=notifier,
                 observers=observers,
                 max_open=settings.max_open,

@@ -81,18 +81,25 @@ def _one_broker(url: str, groups: Mapping[str, str]) -> Broker:
     return found
 
 
-def engine_of(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
+def engine_of(
+    settings: Settings, store: Store, broker: Broker, clock: Clock, *, tracer: Tracer | None = None, **options: Any
+) -> LocalEngine:
     if settings.engine == "local":
         return LocalEngine(store, broker, clock, **options)
     if settings.engine == "temporal":
-        return _temporal(settings, store, broker, clock, **options)
+        return _temporal(settings, store, broker, clock, tracer=tracer, **options)
     module = import_module("oraculo.engines.celery.engine")
     made: LocalEngine = module.CeleryEngine(store, broker, clock, **options)
     return made
 
 
-def _temporal(settings: Settings, store: Store, broker: Broker, clock: Clock, **options: Any) -> LocalEngine:
+def _temporal(
+    settings: Settings, store: Store, broker: Broker, clock: Clock, *, tracer: Tracer | None, **options: Any
+) -> LocalEngine:
+    """Temporal's SDK makes spans of its own when traces are on."""
     address = temporal_of(settings)
+    if tracer is not None:
+        options["tracing"] = import_module("oraculo.engines.temporal.tracing").Tracing(tracer.exporter.tracer())
     module = import_module("oraculo.engines.temporal.engine")
     made: LocalEngine = module.TemporalEngine(store, broker, clock, address=address, **options)
     return made

@@ -12,7 +12,7 @@ from oraculo.adapters.brokers.breaker import FAILURES, PROBES
 from oraculo.adapters.brokers.failover import FailoverBroker, Switch
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement, expect
 
 
 class Member(MemoryBroker):
@@ -25,7 +25,11 @@ class Member(MemoryBroker):
         self.silent = False
         self.error: BrokerUnavailableError | None = None
         self.tries = 0
+        self.expected: list[str] = []
         self._durability = durability
+
+    def expect(self, queue: str) -> None:
+        self.expected.append(queue)
 
     async def publish(self, messages: Sequence[Outgoing]) -> None:
         self.tries += 1
@@ -79,6 +83,11 @@ async def pair() -> AsyncIterator[Pair]:
     pair = Pair()
     yield pair
     await pair.broker.close()
+
+
+async def test_answers_are_expected_on_all(pair: Pair) -> None:
+    expect(pair.broker, "respostas")
+    assert pair.first.expected == pair.second.expected == ["respostas"]
 
 
 class TestPublishing:

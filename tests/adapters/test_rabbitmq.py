@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 import secrets
 import signal
@@ -24,9 +25,15 @@ from hypothesis import strategies as st
 from services.server import free_port
 
 from oraculo.adapters.brokers.rabbitmq import RabbitMQBroker, inbox, wire
+from oraculo.adapters.clock import MonotonicClock
+from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.core.vocabulary import Status
+from oraculo.engines.local import LocalEngine
 from oraculo.errors import BrokerUnavailableError, SettingsError
 from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement
-from oraculo.wire import names
+from oraculo.runtime.reception import Reception
+from oraculo.wire import names, requests
+from oraculo.wire.requests import Defaults
 from servers import own, shared
 
 SOON = 10.0
@@ -73,6 +80,23 @@ async def publish_at_last(broker: Broker, batch: list[Outgoing]) -> None:
             except BrokerUnavailableError as error:
                 batch = list(batch if error.unconfirmed is None else error.unconfirmed)
                 await asyncio.sleep(0.05)
+
+
+def answer_at_once(channel: Any, source: str) -> None:
+    """The four fields of the envelope, to a queue that it takes for granted."""
+    end = time.monotonic() + SOON
+    while (body := channel.basic_get(f"escavador_{source}", auto_ack=True)[2]) is None:
+        assert time.monotonic() < end, "no order came"
+    order = json.loads(body)
+    payload = {"fonte": source, "status": "ok", "dados": [1]}
+    said = {"tipo_evento": "resultado_coleta", "payload": payload}
+    said |= {field: order[field] for field in ("correlation_id", "timestamp")}
+    channel.basic_publish("", names.RESULTS, json.dumps(said).encode())
+
+
+async def concluded(engine: LocalEngine, correlation_id: str) -> bool:
+    state = await engine.state_of(correlation_id)
+    return state is not None and state.status is Status.CONCLUIDA
 
 
 @pytest.fixture
@@ -125,6 +149,45 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     (server.folder / "advanced.config").write_text("[{rabbit, [{channel_tick_interval, 250}]}].\n")
     with server:
         yield server
+
+
+class TestAnswers:
+    """Those of workers that publish to the queue of results and never declare it."""
+
+    async def test_one_that_comes_before_anybody_has_read_counts(
+        self, strict: Any, open_broker: Callable[[str], RabbitMQBroker], tmp_path: Path
+    ) -> None:
+        source, clock = some_queue(), MonotonicClock()
+        with plain(strict.url) as channel:
+            channel.queue_delete(names.RESULTS)  # as on the first day
+            channel.queue_declare(f"escavador_{source}", durable=True)
+            async with SqliteStore(str(tmp_path / "oraculo.db")) as store:
+                async with LocalEngine(store, open_broker(strict.url), clock, passive=True) as engine:  # `--api-only`
+                    request = requests.parse({"correlation_id": "cedo", "coletas": [{"fonte": source}]})
+                    await Reception(engine, Defaults()).accept(request)
+                    await asyncio.to_thread(answer_at_once, channel, source)
+                async with LocalEngine(store, open_broker(strict.url), clock) as engine:
+                    await until(lambda: concluded(engine, "cedo"))
+                    state = await engine.state_of("cedo")
+        assert state is not None and [ticket.attempt for ticket in state.tickets] == [1]
+
+    async def test_a_queue_that_is_there_is_left_as_it_is(
+        self, open_broker: Callable[[str], RabbitMQBroker], url: str
+    ) -> None:
+        broker, queue, answers = open_broker(url + AT_ONCE), some_queue(), some_queue()
+        broker.expect(answers)
+        with plain(url) as channel:
+            channel.queue_declare(answers, arguments={"x-max-length": 3})  # not durable, too
+            await broker.publish(messages(queue, 1))
+            channel.queue_declare(answers, arguments={"x-max-length": 3})
+
+    async def test_one_that_cannot_be_made_holds_up_nothing(
+        self, open_broker: Callable[[str], RabbitMQBroker], url: str
+    ) -> None:
+        broker, queue = open_broker(url + AT_ONCE), some_queue()
+        broker.expect("amq.reservada")
+        await broker.publish(messages(queue, 1))
+        assert len(await take(broker, queue, 1)) == 1
 
 
 class TestQueues:

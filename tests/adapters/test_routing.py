@@ -27,7 +27,7 @@ from oraculo.core.plan import Task
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import BrokerError, BrokerUnavailableError
-from oraculo.ports.broker import Broker, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Broker, Outgoing, Settle, Settlement, expect
 from oraculo.runtime.perform import Performer
 from oraculo.runtime.work import Work
 from oraculo.settings import load
@@ -98,6 +98,12 @@ async def test_a_delivery_says_where_it_came_from_and_goes_back_there(pair: Pair
     assert (one.broker, two.broker) == ("kafka", "amqp")
     await pair.both.settle([Settlement(one, Settle.RETRY), Settlement(two)])
     assert (await pair.both.backlog(TOPIC)).waiting == 1 and (await pair.both.backlog("q")).waiting == 0
+
+
+async def test_answers_are_expected_where_they_come(pair: Pair) -> None:
+    for queue in ("orquestrador_resultados", "execution.results"):
+        expect(pair.both, queue)
+    assert (pair.main.expected, pair.other.expected) == (["orquestrador_resultados"], ["execution.results"])
 
 
 class TestPublishing:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from services.server import Server
 
 
-async def rabbitmq(server: Server, queue: str, body: bytes) -> None:
+async def rabbitmq(server: Server, queue: str, body: bytes, *, declares: bool = True) -> None:
     import pika
 
     odd = {
@@ -25,7 +26,8 @@ async def rabbitmq(server: Server, queue: str, body: bytes) -> None:
     }
     with pika.BlockingConnection(pika.URLParameters(server.url)) as connection:
         channel = connection.channel()
-        channel.queue_declare(queue)
+        if declares:
+            channel.queue_declare(queue)
         properties = pika.BasicProperties(headers=odd, priority=200, content_type="image/png", expiration="600000")
         channel.basic_publish("", queue, body, properties)
         channel.basic_publish("", queue, body)
@@ -67,3 +69,5 @@ PLAIN: dict[str, Callable[[Server, str, bytes], Awaitable[None]]] = {
     "nats": nats,
     "kafka": kafka,
 }
+# The same of those who take it for granted that the queue exists.
+CARELESS = {**PLAIN, "rabbitmq": partial(rabbitmq, declares=False)}

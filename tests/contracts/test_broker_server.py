@@ -15,11 +15,11 @@ from itertools import count
 import pytest
 
 from acceptance.chaos import LONG
-from contracts.plain_clients import PLAIN
+from contracts.plain_clients import CARELESS, PLAIN
 from contracts.private_server import CONFIRM, WITHOUT_GROUPS, PrivateServer
 from contracts.under_load import Load
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Broker, Delivery, Outgoing, Settlement
+from oraculo.ports.broker import Broker, Delivery, Outgoing, Settlement, expect
 from servers import remark, use
 
 # By thread: an adapter that spins swallows whatever a signal raises in it, and the run would never end.
@@ -184,6 +184,16 @@ async def test_plain_clients_may_send_any_headers(server: PrivateServer, stack: 
         assert delivery.body == body
         assert all(isinstance(text, str) for pair in delivery.headers.items() for text in pair)
     assert await broker.fetch(queue, limit=1, wait=0) == []
+
+
+async def test_a_quick_answer_waits_for_who_has_never_read(
+    server: PrivateServer, stack: AsyncExitStack, queue: str
+) -> None:
+    broker, answers = server.broker(stack, confirm_timeout="5"), f"{queue}_respostas"
+    expect(broker, answers)
+    await broker.publish([Outgoing(queue, b"order", "1")])
+    await CARELESS[server.name](server.server, answers, b"answer")
+    assert [delivery.body for delivery in await take(server.broker(stack), answers, 2)] == [b"answer", b"answer"]
 
 
 async def test_two_megabytes_arrive_whole_or_are_refused_alone(

@@ -37,7 +37,6 @@ class PlainWorker(threading.Thread):
         self.connection = pika.BlockingConnection(pika.URLParameters(url))
         self.channel = self.connection.channel()
         self.headers: dict[str, str] = {}  # queue → what its order carried
-        self.channel.queue_declare("orquestrador_resultados", durable=True)  # it may answer before anybody listens
         for queue in queues:
             self.channel.queue_declare(queue, durable=True)
             self.channel.basic_consume(queue, self.answer)

@@ -21,7 +21,7 @@ from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import Status
 from oraculo.errors import BusyError, FencedError, SettingsError, StoreError, UnknownIdError
-from oraculo.ports.broker import Broker, forgets
+from oraculo.ports.broker import Broker, expect, forgets
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
@@ -159,6 +159,8 @@ class LocalEngine:
         takes = submit or self._submit_of(queue)
         self.intakes.append(Intake(self.broker, queue, translate, takes, full, hear, prepare))
         self.queues.add(queue)
+        if heard:
+            expect(self.broker, queue)
         if submit is not None:
             self._self_dead.add(queue)
 

@@ -73,6 +73,14 @@ def forgets(broker: Broker, queue: str) -> bool:
     return bool(broker.volatile if told is None else told(queue))
 
 
+def expect(broker: Broker, queue: str) -> None:
+    """Answers to what is published will come to this queue: a broker that drops what has no queue makes it before it
+    publishes anything, as far as it can. To be said before the first publish."""
+    told = getattr(broker, "expect", None)
+    if told is not None:
+        told(queue)
+
+
 class Broker(Protocol):
     """All verbs take many. `fetch` pulls, so nobody ever holds more than they asked for."""
 

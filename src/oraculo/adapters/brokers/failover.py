@@ -15,7 +15,7 @@ import structlog
 
 from oraculo.adapters.brokers.breaker import DWELL, Breaker
 from oraculo.errors import BrokerError, BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, Settle, Settlement, expect
 
 log = structlog.get_logger("oraculo.broker")
 
@@ -55,6 +55,10 @@ class FailoverBroker:
         self._kept: dict[str, deque[Delivery]] = {}
         self._returning: set[asyncio.Task[None]] = set()
         self._closed = False
+
+    def expect(self, queue: str) -> None:
+        for member in self.members.values():
+            expect(member, queue)
 
     # -- publishing: one at a time -------------------------------------------------------------------------------------
 

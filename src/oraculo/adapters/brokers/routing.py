@@ -12,7 +12,7 @@ from typing import Any
 
 from oraculo.adapters.brokers.failover import STRENGTH
 from oraculo.errors import BrokerError, BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, Settlement
+from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, Settlement, expect
 from oraculo.wire import names
 
 APART = "fluxo-c"
@@ -39,6 +39,9 @@ class RoutingBroker:
     def forgets(self, queue: str) -> bool:
         """When this process ends, what waits there is gone."""
         return self.volatile and not self._apart(queue)
+
+    def expect(self, queue: str) -> None:
+        expect(self._of(queue), queue)
 
     @property
     def active(self) -> str:

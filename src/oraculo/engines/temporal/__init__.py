@@ -10,5 +10,6 @@ link.py        the connection to Temporal, and its worker
 calls.py       what is said over it
 codec.py       large payloads, compressed
 sandbox.py     where workflows run
+tracing.py     the spans that Temporal's SDK makes, when traces are on
 engine.py      the engine: requests → workflows, answers → signals
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import NamedTuple
 
 from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.common import (
@@ -22,14 +22,28 @@ from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Status
 from oraculo.engines.temporal.codec import LARGE, compressed
 from oraculo.engines.temporal.link import ATTRIBUTES, CALL
-from oraculo.engines.temporal.parcels import Begin, pack_command, pack_message
+from oraculo.engines.temporal.parcels import Begin
 from oraculo.errors import EngineUnavailableError
 from oraculo.runtime.work import Work
+from oraculo.wire import trace_context
 
 WORKFLOW, SIGNAL, UPDATE = "OrchestrationWorkflow", "tickets_completed", "command"
 AT_ONCE = 512 * 1024  # bytes of answers in one signal
 MOST_PAYLOAD = 1_000_000  # bytes; Temporal takes 2 MB
 TASK = timedelta(seconds=5)  # after which a workflow task whose process died is given to another
+
+
+class Known(NamedTuple):
+    """A workflow, and the context of its orchestration's span."""
+
+    identity: str
+    traceparent: str | None
+
+
+def known(state: Orchestration) -> Known:
+    trace = state.traceparent
+    inside = None if trace is None else trace_context.child(trace, trace_context.workflow_span(state.run))
+    return Known(workflow_id(state), inside)
 
 
 def workflow_id(state: Orchestration) -> str:
@@ -83,19 +97,15 @@ async def ask(identity: str, item: RawValue, client: Client) -> str:
     return verdict
 
 
-def parcels(works: Sequence[Work]) -> list[list[list[Any]]]:
+def parcels(works: Sequence[Work]) -> list[list[Work]]:
     """As many in one signal as fit."""
-    found: list[list[list[Any]]] = [[]]
+    found: list[list[Work]] = [[]]
     size = 0
     for work in works:
-        assert work.command is not None
         if found[-1] and size + len(work.body) > AT_ONCE:
             found.append([])
             size = 0
-        if work.body:
-            found[-1].append(pack_message(work.queue, work.broker, work.body, work.command))
-        else:
-            found[-1].append(pack_command(work.command))
+        found[-1].append(work)
         size += len(work.body)
     return found
 

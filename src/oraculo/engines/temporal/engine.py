@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 from temporalio.common import WorkflowIDConflictPolicy
@@ -26,6 +26,7 @@ from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.engines.temporal import calls, recall
 from oraculo.engines.temporal.activities import activities_of
+from oraculo.engines.temporal.calls import Known
 from oraculo.engines.temporal.handler import Launch, Own, ProjectingHandler, Projection, confirmation, is_for_workflow
 from oraculo.engines.temporal.link import Address, Link
 from oraculo.engines.temporal.parcels import Begin, Confirmed, Made, pack_command, pack_unit, wrap
@@ -38,6 +39,9 @@ from oraculo.ports.sharing import sharing
 from oraculo.ports.store import Store
 from oraculo.runtime.loops import for_ever
 from oraculo.runtime.work import Fate, Outcome, Work
+
+if TYPE_CHECKING:
+    from oraculo.engines.temporal.tracing import Tracing
 
 log = structlog.get_logger("oraculo.temporal")
 
@@ -55,11 +59,20 @@ class TemporalEngine(LocalEngine):
     grace = None
     performer: OncePerformer
 
-    def __init__(self, store: Store, broker: Broker, clock: Clock, *, address: Address, **options: Any) -> None:
+    def __init__(
+        self,
+        store: Store,
+        broker: Broker,
+        clock: Clock,
+        *,
+        address: Address,
+        tracing: Tracing | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(store, broker, clock, **options)
-        self.link = Link(address, clock, activities_of(self), options.get("name", "oraculo"))
+        self.link = Link(address, clock, activities_of(self), options.get("name", "oraculo"), tracing)
         self._gate = asyncio.Semaphore(CALLS)
-        self._ids: OrderedDict[int, str] = OrderedDict()  # run → workflow
+        self._known: OrderedDict[int, Known] = OrderedDict()  # by run
         self._forward: list[Work] = []  # for workflows; nobody waits for them
         self._forwards = asyncio.Event()
 
@@ -127,16 +140,16 @@ class TemporalEngine(LocalEngine):
 
     async def _start_workflow(self, state: Orchestration, begin: Begin, conflict: WorkflowIDConflictPolicy) -> None:
         queue, here = self.link.address.task_queue, not self._passive
-        self._remember(state)
+        known = self._remember(state)
+        call = partial(calls.begin, state, begin, queue, here=here, conflict=conflict)
         async with self._gate:
-            await self.link.call(partial(calls.begin, state, begin, queue, here=here, conflict=conflict))
+            await self.link.call(call, known.traceparent)
 
-    def _remember(self, state: Orchestration) -> str:
-        """The id of its workflow."""
-        identity = self._ids[state.run] = calls.workflow_id(state)
-        while len(self._ids) > KNOWN:
-            self._ids.popitem(last=False)
-        return identity
+    def _remember(self, state: Orchestration) -> Known:
+        known = self._known[state.run] = calls.known(state)
+        while len(self._known) > KNOWN:
+            self._known.popitem(last=False)
+        return known
 
     # -- an answer becomes a signal ----------------------------------------------------------------------------------
 
@@ -200,11 +213,11 @@ class TemporalEngine(LocalEngine):
                 work.run = work.run or found.get(work.correlation_id, 0)
 
     async def _tell_one(self, run: int, works: Sequence[Work]) -> list[tuple[Work, Outcome]]:
-        identity = await self._workflow_of(run) if run else None
-        if identity is not None:
+        known = await self._workflow_of(run) if run else None
+        if known is not None:
             for last in (False, True):
                 try:
-                    return await self._send(identity, run, works)
+                    return await self._send(known, run, works)
                 except RPCError as error:
                     if error.status is not RPCStatusCode.NOT_FOUND:
                         raise EngineUnavailableError(f"Temporal refused: {error.message}") from error
@@ -216,22 +229,23 @@ class TemporalEngine(LocalEngine):
         outcomes = await super().submit(list(own), piecewise=True)
         return list(zip(works, outcomes, strict=True))
 
-    async def _workflow_of(self, run: int) -> str | None:
-        identity = self._ids.get(run)
-        if identity is not None:
-            return identity
+    async def _workflow_of(self, run: int) -> Known | None:
+        known = self._known.get(run)
+        if known is not None:
+            return known
         state = self.handler.cache.get(run) or await self.handler.state(run)
         return None if state is None else self._remember(state)
 
-    async def _send(self, identity: str, run: int, works: Sequence[Work]) -> list[tuple[Work, Outcome]]:
+    async def _send(self, known: Known, run: int, works: Sequence[Work]) -> list[tuple[Work, Outcome]]:
+        identity, trace = known
         applied = Outcome(Fate.APPLIED, Fate.APPLIED, run)
         command = works[0].command if works else None
         async with self._gate:
             if isinstance(command, ASKED):
-                verdict = await self.link.call(partial(calls.ask, identity, wrap(pack_command(command))))
+                verdict = await self.link.call(partial(calls.ask, identity, wrap(pack_command(command))), trace)
                 return [(works[0], Outcome(Fate(verdict), verdict, run))]
-            for items in calls.parcels(works):
-                await self.link.call(partial(calls.signal, identity, pack_unit(items, self.clock.now())))
+            for parcel in calls.parcels(works):
+                await self.link.call(partial(calls.signal, identity, pack_unit(parcel, self.clock.now())), trace)
         return [(work, applied) for work in works]
 
     async def _revive(self, state: Orchestration) -> None:

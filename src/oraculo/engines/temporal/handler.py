@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from oraculo.core.commands import ConfirmDispatch, Start
+from oraculo.core.commands import ConfirmDispatch, RecordResult, Start
 from oraculo.core.events import DispatchConfirmed, OrchestrationStarted
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, react
@@ -138,6 +138,8 @@ class ProjectingHandler(Handler):
         was_closed = state is not None and state.closed_at is not None
         state = fold([(one.at, one.events)], state)
         cause = records.cause_of(one.run, one.events)
+        if isinstance(cause, RecordResult) and work.made is not None:
+            cause.traceparent = work.made.answers.get(one.first)
         done = Step(cause, one.at, Verdict.APPLIED, one.first, one.events, state, react(one.events, state))
         work.news.append(done)
         handled.batch.steps.append(done)

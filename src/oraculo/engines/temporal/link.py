@@ -6,15 +6,16 @@ import asyncio
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
-from temporalio.client import Client, RPCTimeoutOrCancelledError
+from temporalio.client import Client, Interceptor, RPCTimeoutOrCancelledError
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 from temporalio.worker import Worker
@@ -26,6 +27,9 @@ from oraculo.engines.temporal.workflow import WORKFLOWS
 from oraculo.errors import EngineUnavailableError
 from oraculo.ports.clock import Clock
 from oraculo.runtime.loops import for_ever
+
+if TYPE_CHECKING:
+    from oraculo.engines.temporal.tracing import Tracing
 
 log = structlog.get_logger("oraculo.temporal")
 
@@ -75,8 +79,17 @@ def _runtime() -> Runtime:
 class Link:
     """`marked`: the server knows our search attributes. `failing_since`: it does not answer since then."""
 
-    def __init__(self, address: Address, clock: Clock, activities: Sequence[Callable[..., Any]], identity: str) -> None:
+    def __init__(
+        self,
+        address: Address,
+        clock: Clock,
+        activities: Sequence[Callable[..., Any]],
+        identity: str,
+        tracing: Tracing | None = None,
+    ) -> None:
         self.address = address
+        self._interceptors = () if tracing is None else (tracing.interceptor,)  # the worker's, too
+        self._inside = nullcontext if tracing is None else tracing.inside
         self._clock = clock
         self._activities = activities
         self._identity = identity
@@ -89,12 +102,14 @@ class Link:
 
     # -- calls -------------------------------------------------------------------------------------------------------
 
-    async def call(self, what: Callable[[Client], Awaitable[T]]) -> T:
-        """EngineUnavailableError when the server is away; any other refusal is an RPCError."""
+    async def call(self, what: Callable[[Client], Awaitable[T]], traceparent: str | None = None) -> T:
+        """EngineUnavailableError when the server is away; any other refusal is an RPCError. `traceparent`: of the span
+        that it is part of."""
         if self._client is None or self.failing_since is not None:
             raise self._away()
         try:
-            return await what(self._client)
+            with self._inside(traceparent):
+                return await what(self._client)
         except RPCTimeoutOrCancelledError as error:
             raise self._away() from error
         except RPCError as error:
@@ -119,7 +134,7 @@ class Link:
     async def _connect(self) -> Client:
         while True:
             try:
-                client = await connect(self.address, self._identity)
+                client = await connect(self.address, self._identity, self._interceptors)
             except EngineUnavailableError as error:
                 self._found(str(error))
                 await asyncio.sleep(LOOK_AGAIN)
@@ -200,7 +215,7 @@ class Link:
                 await asyncio.sleep(LOOK)
 
 
-async def connect(address: Address, identity: str) -> Client:
+async def connect(address: Address, identity: str, interceptors: Sequence[Interceptor] = ()) -> Client:
     """A client of a server that answers and has the namespace; EngineUnavailableError says what is wrong."""
     try:
         async with asyncio.timeout(CONNECT):
@@ -210,6 +225,7 @@ async def connect(address: Address, identity: str) -> Client:
                 api_key=address.api_key or None,
                 tls=address.tls or None,
                 data_converter=CONVERTER,
+                interceptors=interceptors,
                 identity=identity,
                 retry_config=RetryConfig(max_elapsed_time_millis=2000, max_retries=5),
                 runtime=_runtime(),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from temporalio.api.common.v1 import Payload
@@ -24,6 +24,9 @@ from oraculo.core.events import OrchestrationStarted
 from oraculo.core.step import Step
 from oraculo.core.vocabulary import Kind, Verdict
 from oraculo.wire import mensagem, names, payloads, records, strict_json
+
+if TYPE_CHECKING:
+    from oraculo.runtime.work import Work
 
 JSON = {"encoding": b"json/plain"}
 
@@ -87,7 +90,7 @@ class Said:
     body: bytes = b""
 
 
-def pack_message(queue: str, broker: str, body: bytes, command: Command) -> list[Any]:
+def _pack_message(queue: str, broker: str, body: bytes, command: Command) -> list[Any]:
     """An answer as it came. What it means is read by the workflow, where it is one of our own envelopes."""
     if queue == names.RESULTS:
         return ["message", queue, broker, body.decode()]
@@ -111,8 +114,22 @@ def pack_command(command: Command) -> list[Any]:
             raise TypeError(f"{type(command).__name__} is nothing that a workflow is told")
 
 
-def pack_unit(items: Sequence[list[Any]], at: datetime) -> RawValue:
-    return wrap({"at": at, "items": items})
+def pack_unit(works: Sequence[Work], at: datetime) -> RawValue:
+    """`traces`: contexts of workers that came in headers, by the number of the item; an envelope has its own."""
+    traces = {}
+    for number, work in enumerate(works):
+        trace = work.command.traceparent if isinstance(work.command, RecordResult) else None
+        if trace is not None and trace.encode() not in work.body:
+            traces[str(number)] = trace
+    unit = {"at": at, "items": [_pack_item(work) for work in works]}
+    return wrap({**unit, "traces": traces} if traces else unit)
+
+
+def _pack_item(work: Work) -> list[Any]:
+    assert work.command is not None
+    if work.body:
+        return _pack_message(work.queue, work.broker, work.body, work.command)
+    return pack_command(work.command)
 
 
 @dataclass(slots=True)
@@ -123,7 +140,12 @@ class Unit:
 
 def unpack_unit(raw: RawValue) -> Unit:
     value = unwrap(raw)
-    return Unit([unpack_item(item) for item in value["items"]], datetime.fromisoformat(value["at"]))
+    items = [unpack_item(item) for item in value["items"]]
+    for number, trace in value.get("traces", {}).items():
+        command = items[int(number)].command
+        if isinstance(command, RecordResult):
+            command.traceparent = trace
+    return Unit(items, datetime.fromisoformat(value["at"]))
 
 
 def unpack_item(item: Sequence[Any]) -> Said:
@@ -165,7 +187,7 @@ def _result(fields: dict[str, Any]) -> RecordResult:
 @dataclass(slots=True)
 class Made:
     """What a workflow made of a unit: its steps, and what became of the messages in it. `version` is how far it has
-    come with them."""
+    come with them. `answers` are contexts of workers, by the first event of the step; none where nothing is traced."""
 
     run: int
     at: datetime
@@ -176,11 +198,14 @@ class Made:
     correlation_id: str = ""
     key: tuple[str, str] | None = None  # of the first step
     orders: bool = False  # messages are owed because of it
+    answers: dict[int, str] = field(default_factory=dict)
 
     def add(self, done: Step, said: Said | None = None) -> None:
         if done.events:
             self.steps.append([done.first, done.at, records.encode(done.events)])
             self.orders = self.orders or bool(done.effects)
+            if done.state.traceparent is not None and isinstance(done.cause, RecordResult) and done.cause.traceparent:
+                self.answers[done.first] = done.cause.traceparent
         if said is not None and said.queue:
             if done.verdict.refused:
                 self.refused.append((said.queue, said.broker, done.verdict, b64encode(said.body).decode()))
@@ -191,6 +216,7 @@ class Made:
         return bool(self.steps or self.counts or self.refused)
 
     def pack(self) -> RawValue:
+        answers = {"answers": [*self.answers.items()]} if self.answers else {}  # older processes do not know of them
         return wrap(
             {
                 "run": self.run,
@@ -202,6 +228,7 @@ class Made:
                 "correlation_id": self.correlation_id,
                 "key": self.key,
                 "orders": self.orders,
+                **answers,
             }
         )
 
@@ -216,6 +243,7 @@ class Made:
             {(queue, broker, Verdict(verdict)): count for queue, broker, verdict, count in value["counts"]}
         )
         value["key"] = None if value["key"] is None else tuple(value["key"])
+        value["answers"] = dict(value.get("answers", ()))
         return cls(**value)
 
 

@@ -81,16 +81,21 @@ class NatsBroker:
         self._down = ""  # why there is no connection; empty while one stands or is being made
         self._changed = asyncio.Event()
         self._connections = 0
+        self._expected: set[str] = set()  # queues that answers come to
         self._supervisor: asyncio.Task[None] | None = None
         self._stop: asyncio.Future[None] | None = None
         self._closed = False
 
     # -- verbs -------------------------------------------------------------------------------------------------------
 
+    def expect(self, queue: str) -> None:
+        self._expected.add(queue)
+
     async def publish(self, messages: Sequence[Outgoing]) -> None:
         if not messages:
             return
         session = await self._ready(0.0, self._options.confirm_timeout)
+        await session.streams.prepare(self._expected)
         batch = Batch(messages)
         todo = list(range(len(messages)))
         for _ in range(1 + REPAIRS):

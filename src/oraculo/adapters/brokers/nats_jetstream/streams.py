@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from oraculo.adapters.brokers.nats_jetstream.link import ApiError, Link
 from oraculo.adapters.brokers.nats_jetstream.url import Options
 from oraculo.errors import BrokerUnavailableError
 from oraculo.ports.broker import Backlog
+
+log = structlog.get_logger("oraculo.broker")
 
 OURS = "made by Oráculo, which purges what every consumer has acknowledged"
 OUR_CONSUMER = "made by Oráculo"
@@ -69,6 +73,7 @@ class Streams:
         self._link = link
         self._options = options
         self._making = asyncio.Lock()
+        self._prepared: set[str] = set()
 
     async def of(self, queue: str) -> Stream:
         """Found or made."""
@@ -77,6 +82,18 @@ class Streams:
             async with self._making:
                 stream = self.known.get(queue) or await self._find(queue) or await self._make(queue)
         return stream
+
+    async def prepare(self, queues: set[str]) -> None:
+        """Streams for answers, tried once: a worker that answers at once may not look for one, and the server drops
+        what has none."""
+        if queues <= self._prepared:
+            return
+        for queue in queues:
+            try:
+                await self.of(queue)
+            except (ApiError, BrokerUnavailableError) as error:
+                log.warning("a stream for answers could not be made", broker="nats", queue=queue, reason=str(error))
+        self._prepared |= queues
 
     async def with_consumer(self, queue: str) -> Stream:
         stream = await self.of(queue)

@@ -34,6 +34,9 @@ class RabbitMQBroker:
         self._inboxes: dict[str, Inbox] = {}
         self._seconds = options.confirm_timeout
 
+    def expect(self, queue: str) -> None:
+        self._publisher.expected.append(queue)
+
     async def publish(self, messages: Sequence[Outgoing]) -> None:
         await self._publisher.publish(messages)
 

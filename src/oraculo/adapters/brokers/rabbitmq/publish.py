@@ -3,7 +3,8 @@
 Every message is persistent and mandatory: one whose queue does not exist comes back before it is confirmed. Such a
 queue is not made at once, because a worker that declares it differently (pika's default is not durable) could then
 never start; it is made when nobody has made it for `declare_after` seconds. Until then its messages are unconfirmed,
-which the caller knows how to bear, and all others go through.
+which the caller knows how to bear, and all others go through. Queues that answers are expected in exist before the
+first message goes: a worker that answers at once may not declare them, and the server drops what has no queue.
 """
 
 from __future__ import annotations
@@ -190,8 +191,10 @@ class Trouble:
 
 class Publisher:
     def __init__(self, link: Link, queues: Queues) -> None:
+        self.expected: list[str] = []  # queues that answers come to
         self._link = link
         self._queues = queues
+        self._here = Queues(link)  # over the connection that publishes: no other has to work for that
         self._seconds = link.options.confirm_timeout
         self._declare_after = link.options.declare_after
         self._missing: dict[str, float] = {}  # since when
@@ -252,6 +255,7 @@ class Publisher:
             wire = await self._link.wire(left)
             lane = ConfirmLane(wire)
             await lane.open(max(0.1, until - asyncio.get_running_loop().time()))
+            await self._here.prepare(self.expected, (until - asyncio.get_running_loop().time()) / 2)
             self._lane = lane
             return lane
 

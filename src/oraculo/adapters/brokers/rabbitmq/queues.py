@@ -9,11 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from collections.abc import Iterable
 from typing import Any
+
+import structlog
 
 from oraculo.adapters.brokers.rabbitmq.link import ChannelGoneError, Lane, Link
 from oraculo.adapters.brokers.rabbitmq.url import QUORUM
+from oraculo.errors import BrokerUnavailableError
 from oraculo.wire import names
+
+log = structlog.get_logger("oraculo.broker")
 
 NOT_FOUND, LOCKED, DIFFERS = 404, 405, 406
 EXCHANGE = "amq.direct"  # which every server has
@@ -54,6 +60,15 @@ class Queues:
                 raise
         else:
             await self._write_down(queue)
+
+    async def prepare(self, queues: Iterable[str], seconds: float) -> None:
+        """They exist when this returns, if that can be had in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                for queue in queues:
+                    await self.ensure(queue)
+        except (BrokerUnavailableError, TimeoutError) as error:
+            log.warning("a queue for answers could not be made", broker="rabbitmq", reason=str(error) or "too slow")
 
     async def kind(self, queue: str) -> str:
         """`quorum`, `classic` (and durable) or `transient`; of a queue that does not exist, what it would become."""

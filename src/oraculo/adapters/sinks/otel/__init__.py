@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib import import_module
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import structlog
@@ -25,6 +25,9 @@ from oraculo.errors import StoreError
 from oraculo.ports.observer import Told
 from oraculo.ports.store import Batch, Query, Recorded, Store
 from oraculo.wire import trace_context as context
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer as LiveTracer
 
 log = structlog.get_logger("oraculo.traces")
 
@@ -65,6 +68,8 @@ class Sending(Protocol):
     counts: Counter[str]
 
     def send(self, traceparent: str, spans: Sequence[Span]) -> None: ...
+
+    def tracer(self) -> LiveTracer: ...
 
     def close(self) -> None: ...
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from oraculo import __version__
 from oraculo.adapters.sinks.otel.spans import Span
 from oraculo.errors import MissingExtraError
+from oraculo.redaction import redact
 from oraculo.wire import trace_context as context
 
 try:
     from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import Event, ReadableSpan
+    from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-    from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+    from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
+    from opentelemetry.util.types import Attributes
 except ImportError as error:
     raise MissingExtraError("OTEL_EXPORTER_ENDPOINT", "otel") from error
 
@@ -47,6 +51,7 @@ class Exporter:
                 }
             ).attributes
         )
+        self._made = threading.Lock()
         exporter = _Counting(_exporter(endpoint, protocol, headers), self.counts)
         self._processor = BatchSpanProcessor(exporter, QUEUE, DELAY_MS, BATCH, TIMEOUT_S * 1000)
 
@@ -57,7 +62,22 @@ class Exporter:
         for span in spans:
             self._processor.on_end(self._readable(trace, span))
             made += 1
-        self.counts["feito"] += made
+        self._count(made)
+
+    def tracer(self) -> Tracer:
+        """Of the SDK, for a library that makes its spans while things happen. It makes those whose parent is sampled,
+        and no others; they are redacted, and go the way of all spans."""
+        provider = TracerProvider(ParentBased(ALWAYS_OFF), self._resource, shutdown_on_exit=False)
+        provider.add_span_processor(_Live(self._live))
+        return provider.get_tracer("oraculo", __version__)
+
+    def _live(self, span: ReadableSpan) -> None:
+        self._processor.on_end(span)
+        self._count(1)
+
+    def _count(self, made: int) -> None:
+        with self._made:
+            self.counts["feito"] += made
 
     def _readable(self, trace: int, span: Span) -> ReadableSpan:
         return ReadableSpan(
@@ -85,6 +105,36 @@ class _Resource(Resource):
 
     def __hash__(self) -> int:
         return id(self)
+
+
+class _Live(SpanProcessor):
+    """Spans of a library, redacted: they show exceptions, and ids that users chose."""
+
+    def __init__(self, send: Callable[[ReadableSpan], None]) -> None:
+        self._send = send
+
+    def on_end(self, span: ReadableSpan) -> None:
+        status = span.status
+        self._send(
+            ReadableSpan(
+                span.name,
+                span.context,
+                span.parent,
+                span.resource,
+                _redacted(span.attributes),
+                [Event(one.name, _redacted(one.attributes), one.timestamp) for one in span.events],
+                span.links,
+                span.kind,
+                status=Status(status.status_code, status.description and redact(status.description)),
+                start_time=span.start_time,
+                end_time=span.end_time,
+                instrumentation_scope=span.instrumentation_scope,
+            )
+        )
+
+
+def _redacted(attributes: Attributes) -> Attributes:
+    return {name: redact(value) if isinstance(value, str) else value for name, value in (attributes or {}).items()}
 
 
 class _Counting(SpanExporter):
