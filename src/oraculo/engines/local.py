@@ -244,6 +244,11 @@ class LocalEngine:
         await self.stop()
 
     @property
+    def held_back(self) -> int:
+        """Tickets of Fluxo C that wait here for room under the ceiling."""
+        return self.performer.held_back
+
+    @property
     def failing(self) -> dict[str, Any] | None:
         """What this engine cannot work without and has not got, besides the store."""
         return None
