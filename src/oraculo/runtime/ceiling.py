@@ -25,7 +25,7 @@ Score = Callable[[], float]
 _WITH_A_WORKER = (Phase.OWED, Phase.RUNNING)
 
 
-def urgency(state: Orchestration, position: int, since: datetime, clock: Clock) -> Score:
+def score_of(state: Orchestration, position: int, since: datetime, clock: Clock) -> Score:
     """How urgent a ticket that is owed since then is, at any moment: it becomes more urgent while it waits."""
     band, timeout = flow_of(state).risk_band, state.plan.tasks[position].timeout
     return lambda: priority_score(band, qos(band), since, since + timeout, clock.now())

@@ -26,7 +26,7 @@ from oraculo.ports.broker import Broker, Outgoing, forgets
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
-from oraculo.runtime.ceiling import Ceiling, urgency
+from oraculo.runtime.ceiling import Ceiling, score_of
 from oraculo.runtime.work import Work
 from oraculo.wire import trace_context
 from oraculo.wire.orders import OrderWriter
@@ -114,7 +114,7 @@ class Performer:
         """For later, when too many tickets are with workers."""
         assert self.ceiling is not None
         run, position, attempt, _, since = owed
-        self.ceiling.add((run, position, attempt), urgency(state, position, since, self._clock), owed)
+        self.ceiling.add((run, position, attempt), score_of(state, position, since, self._clock), owed)
 
     def _let_out(self) -> None:
         assert self.ceiling is not None

@@ -24,7 +24,7 @@ from oraculo.errors import StoreError
 from oraculo.ports.clock import Clock
 from oraculo.ports.sharing import SharedStore
 from oraculo.ports.store import Query, Recorded
-from oraculo.runtime.ceiling import Ceiling, Order, urgency
+from oraculo.runtime.ceiling import Ceiling, Order, score_of
 
 log = structlog.get_logger("oraculo.celery")
 
@@ -151,7 +151,7 @@ class Scheduler:
     def _wait(self, state: Orchestration, order: Order) -> None:
         _, position, attempt = order
         since = state.tickets[position].dispatched_at if attempt == 1 else None
-        self._ceiling.add(order, urgency(state, position, since or self._clock.now(), self._clock), order)
+        self._ceiling.add(order, score_of(state, position, since or self._clock.now(), self._clock), order)
 
     def _wanted(self, order: Order) -> bool:
         run, position, attempt = order
