@@ -19,6 +19,7 @@ from engines.test_celery_app import ENV
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.core.vocabulary import RiskBand
 from oraculo.ports.sharing import SharedStore
+from oraculo.ports.store import Query, Summary
 
 LONG, MOMENT = timedelta(minutes=10), timedelta(milliseconds=1)
 LIMIT = 3
@@ -152,6 +153,20 @@ async def test_what_celery_lost_is_sent_again_and_takes_no_more_room(fleet: Flee
     assert ordered.new() == attempts(story, 0, 2)
 
 
+async def test_what_somebody_else_has_sent_counts_too(fleet: Fleet) -> None:
+    store = await fleet.store()
+    scheduler, ordered = fleet.scheduler(store)
+    story = plan(4)
+    await write(store, story.started, story.confirm(3))
+    await scheduler.round()
+    assert ordered.new() == attempts(story, 0, 1)
+    await write(store, story.confirm(2), story.ok(3))  # now three are with workers
+    await scheduler.round()
+    await write(store, plan(1, RiskBand.CRITICAL).started)
+    await scheduler.round()
+    assert ordered.new() == []
+
+
 async def test_what_is_cancelled_neither_waits_nor_goes(fleet: Fleet) -> None:
     store = await fleet.store()
     scheduler, ordered = fleet.scheduler(store)
@@ -163,6 +178,32 @@ async def test_what_is_cancelled_neither_waits_nor_goes(fleet: Fleet) -> None:
     await scheduler.round()
     assert ordered.new() == attempts(other, 0)
     assert scheduler.held_back == 0
+
+
+async def test_what_happens_while_it_takes_over_is_seen_once(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = await fleet.store(), await fleet.store()
+    scheduler, ordered = fleet.scheduler(store)
+    story, find = plan(5), store.find
+    late = [story.started]
+
+    async def find_late(query: Query) -> list[Summary]:
+        if late:
+            await write(other, late.pop())
+        return await find(query)
+
+    monkeypatch.setattr(store, "find", find_late)
+    await scheduler.round()
+    assert (ordered.new(), scheduler.held_back) == (attempts(story, 0, 1, 2), 2)
+
+
+async def test_more_steps_than_are_read_at_once(fleet: Fleet) -> None:
+    store = await fleet.store()
+    scheduler, ordered = fleet.scheduler(store)
+    await scheduler.round()
+    await write(store, *(plan(1).started for _ in range(300)))
+    assert await scheduler.round()
+    assert not await scheduler.round()
+    assert (len(ordered.new()), scheduler.held_back) == (LIMIT, 300 - LIMIT)
 
 
 async def test_many_other_orchestrations_in_between(fleet: Fleet) -> None:

@@ -134,8 +134,7 @@ class Host(Oraculo):
         dead, owing = await store.rescue()
         for member in dead:
             log.warning("took over from a dead process", replica=member.name, slot=member.slot, owing=len(owing))
-        scheduled = TIPO if self.plans is not None else None  # those may wait long: the scheduler looks after them
-        forgotten = self._not_lately(await store.owing(FORGOTTEN, AT_ONCE, scheduled))
+        forgotten = self._not_lately(await store.owing(FORGOTTEN, AT_ONCE, TIPO))  # plans are the scheduler's
         for recorded in (await store.load([*owing, *forgotten])).values():
             state = fold((one.at, one.events) for one in recorded)
             self.engine.performer.take(state, owed_effects(state))

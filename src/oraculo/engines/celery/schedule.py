@@ -16,7 +16,7 @@ import orjson
 import structlog
 
 from oraculo.core.cognitive import TIPO
-from oraculo.core.events import OrchestrationStarted, TicketsDispatched
+from oraculo.core.events import DispatchConfirmed, OrchestrationStarted, TicketsDispatched
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import Status
 from oraculo.engines.celery.dispatch import FORGOTTEN, Dispatcher
@@ -33,6 +33,7 @@ AT_ONCE = 256  # steps that are read together
 PLANS_AT_ONCE = 100  # that are loaded together
 POLL = 0.5  # seconds at most between two looks
 GATHER = 0.02  # seconds at least
+NO_PLANS = 0.1  # the same, while no plan is open
 TICK = 1.0  # seconds between two looks at how long something waits
 NEVER = float("-inf")
 
@@ -73,7 +74,7 @@ class Scheduler:
                     await asyncio.sleep(POLL)
                 elif not more:
                     self._heard = await self._store.changed(POLL, self._heard)
-                    await asyncio.sleep(GATHER)
+                    await asyncio.sleep(GATHER if self._states else NO_PLANS)
             except StoreError as error:  # away; or another process has taken over
                 if self.active:
                     log.warning("tickets of Fluxo C wait for somebody to schedule them", error=str(error))
@@ -140,11 +141,14 @@ class Scheduler:
         if state is not None and step.first <= state.version:
             return  # it was loaded with this step
         self._states[step.run] = state = fold([(step.at, step.events)], state)
-        self._ceiling.settle(state)
         for event in step.events:
             if isinstance(event, TicketsDispatched):
                 for position in event.tickets:
                     self._wait(state, (step.run, position, event.attempt))
+            elif isinstance(event, DispatchConfirmed):  # also what somebody else has sent
+                for position, attempt in event.tickets:
+                    self._ceiling.let_out((step.run, position, attempt))
+        self._ceiling.settle(state)
         if state.closed_at is not None:
             del self._states[step.run]
 
