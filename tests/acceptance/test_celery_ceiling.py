@@ -200,10 +200,9 @@ async def test_a_task_that_celery_lost_is_sent_again_and_a_new_worker_finds_it(
         since = (clock.now() - T0).total_seconds()
         story = begin(wanted=made(*(node(f"t{n}") for n in range(LIMIT + 1))), when=since)
         await write(shared, story.started, when=since)
-        scheduler = schedule.Scheduler(shared, clock, dispatcher, LIMIT, timedelta(seconds=2))
+        scheduler = schedule.Scheduler(shared, clock, dispatcher, LIMIT, timedelta(seconds=1))
         running = [asyncio.create_task(one.run()) for one in (scheduler, dispatcher)]
-        for _ in range(2):
-            await asyncio.to_thread(eventually, worker.purge)
+        await asyncio.to_thread(eventually, worker.purge)
         fleet.celery[0].start()
         await asyncio.to_thread(worker.hold, LIMIT)
         for one in running:

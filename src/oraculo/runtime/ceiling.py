@@ -70,10 +70,10 @@ class Ceiling(Generic[T]):
         self.out += position not in positions
         positions[position] = attempt
 
-    def with_workers(self, state: Orchestration) -> None:
-        """After a restart: what is with workers already."""
+    def with_workers(self, state: Orchestration, forgotten: Callable[[str], bool] = lambda _queue: False) -> None:
+        """After a restart: what is with workers already, if not in a queue that was forgotten."""
         for position, ticket in enumerate(state.tickets):
-            if ticket.running:
+            if ticket.running and not forgotten(state.plan.tasks[position].queue):
                 self.let_out((state.run, position, ticket.attempt))
 
     def settle(self, state: Orchestration) -> None:
