@@ -155,7 +155,7 @@ class Oraculo:
                 lease=timedelta(seconds=settings.replica_lease_s),
                 cache=self.cache,
                 writer=self._writer(codec),
-                ceiling=settings.max_parallel_tickets if codec is not None else None,
+                ceiling=settings.max_parallel_tickets,
                 tickets=settings.kafka_tickets,
             )
             publishing = broker.main if isinstance(broker, RoutingBroker) else broker

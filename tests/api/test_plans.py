@@ -196,6 +196,25 @@ async def test_the_ceiling_holds_after_a_restart(tmp_path: Path) -> None:
         assert len(await site.worker.take(TICKETS, 1)) == 1
 
 
+class Lasting(MemoryBroker):
+    """It stands for a server: what it was given is not sent again after a restart."""
+
+    volatile = False
+
+
+async def test_after_a_restart_tickets_of_a_class_of_workers_count_too(tmp_path: Path) -> None:
+    tasks = [task(f"t{n}", worker="forno") for n in range(4)]
+    for _ in range(2):
+        site = Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="2")
+        site.oraculo.broker = Lasting()
+        async with site:
+            await site.bring(plan("p1", *tasks, correlation_id="abc123"))
+            await site.oraculo.engine.drained()
+            shown = (await site.get("/orchestrations/abc123"))["tickets"]
+            assert [one["iniciado_em"] is not None for one in shown] == [True, True, False, False]
+            assert site.oraculo.engine.held_back == 2
+
+
 async def test_a_wide_plan(tmp_path: Path) -> None:
     tasks = [task(f"t{n}") for n in range(5000)]
     async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="500") as site:

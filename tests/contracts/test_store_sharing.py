@@ -19,7 +19,7 @@ import pytest
 
 from contracts.conftest import store_case_of
 from contracts.writing import batch, begin, finished, write
-from core.given import Story, at, plan
+from core.given import Story, at, flow, plan
 from oraculo.core.commands import RecordResult
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, step
@@ -303,6 +303,28 @@ class TestLookingAround:
             await listener.changed(PATIENCE)
         await listener.changed(0.01)  # and in the end it gives up
 
+    async def test_each_who_listens_hears_what_another_one_has_heard(self, another: Another) -> None:
+        writer, listener = await another(LONG), await another(LONG)
+        async with asyncio.timeout(PATIENCE):
+            first = second = await listener.changed(PATIENCE)
+            await write(writer, begin().started)
+            first = await listener.changed(PATIENCE, first)
+            assert await listener.changed(PATIENCE, second) == first
+            waiting = [asyncio.create_task(listener.changed(PATIENCE, first)) for _ in range(2)]
+            await blocked(waiting[1])
+            await write(writer, begin().started)
+            assert len(set(await asyncio.gather(*waiting))) == 1
+
+    async def test_what_is_owed_for_long_but_not_by_those_that_may_wait(self, another: Another) -> None:
+        store = await another(LONG)
+        waits, owes = begin(wanted=flow({"a": ()})), begin()
+        await write(store, waits.started, owes.started)
+        async with asyncio.timeout(PATIENCE):
+            while len(await store.owing(MOMENT, 10)) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        assert await store.owing(MOMENT, 10) == [waits.run, owes.run]
+        assert await store.owing(MOMENT, 10, "fluxo_c") == [owes.run]
+
 
 class TestCursors:
     async def test_one_that_lives_moves_it(self, another: Another) -> None:
@@ -331,6 +353,36 @@ class TestCursors:
             await one.move_cursor("auditoria", 3)
         await two.move_cursor("auditoria", 2)
         assert await two.cursors() == {"auditoria": 2}
+
+
+class TestDuties:
+    async def test_one_that_lives_has_it_and_another_is_told_what_it_noted(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        assert await one.claim_duty("escala") == ""
+        await one.note_duty("escala", "isto já foi")
+        assert await one.claim_duty("escala") == "isto já foi"
+        assert await two.claim_duty("escala") is None
+        assert await two.claim_duty("outra") == ""
+        with pytest.raises(FencedError):
+            await two.note_duty("escala", "não é a minha vez")
+        await one.leave()
+        assert await two.claim_duty("escala") == "isto já foi"
+
+    async def test_one_that_was_paused_notes_nothing_any_more(self, another: Another) -> None:
+        one, two = await another(MOMENT), await another(LONG)
+        assert await one.claim_duty("escala") == ""
+        async with asyncio.timeout(PATIENCE):
+            while await two.claim_duty("escala") is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        with pytest.raises(FencedError):
+            await one.note_duty("escala", "tarde demais")
+        assert await one.claim_duty("escala") is None
+        assert await two.claim_duty("escala") == ""
+
+    async def test_of_many_who_claim_it_at_once_one_has_it(self, another: Another) -> None:
+        stores = [await another(LONG) for _ in range(5)]
+        claimed = await asyncio.gather(*(store.claim_duty("escala") for store in stores))
+        assert sorted(note is not None for note in claimed) == [False] * 4 + [True]
 
 
 async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail_has_no_gaps(another: Another) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import structlog
 
+from oraculo.core.cognitive import TIPO
 from oraculo.core.commands import Cancel, ConfirmDispatch, Wake
 from oraculo.core.effects import owed_effects
 from oraculo.core.state import Orchestration, fold
@@ -248,6 +249,11 @@ class LocalEngine:
         await self.stop()
 
     @property
+    def held_back(self) -> int:
+        """Tickets of Fluxo C that wait here for room under the ceiling."""
+        return self.performer.held_back
+
+    @property
     def failing(self) -> dict[str, Any] | None:
         """What this engine cannot work without and has not got, besides the store."""
         return None
@@ -455,10 +461,10 @@ class LocalEngine:
 
     async def _count_with_workers(self, ceiling: Ceiling[Owed]) -> None:
         """What plans of Fluxo C had with workers when this process began."""
-        query = Query(status=(Status.PENDENTE, Status.EM_EXECUCAO), destino=self._tickets, limit=RECOVER_CHUNK)
+        query = Query(status=(Status.PENDENTE, Status.EM_EXECUCAO), tipo=TIPO, limit=RECOVER_CHUNK)
         while found := await self.store.find(query):
             for recorded in (await self.store.load([one.run for one in found])).values():
-                ceiling.with_workers(fold((r.at, r.events) for r in recorded))
+                ceiling.with_workers(fold((r.at, r.events) for r in recorded), partial(forgets, self.broker))
             query.before_run = found[-1].run
 
     async def _ceiling_loop(self) -> None:

@@ -59,8 +59,9 @@ class SharedStore(Store, Protocol):
         them."""
         ...
 
-    async def owing(self, age: timedelta, limit: int) -> list[int]:
-        """Runs that owe something for longer than `age` without a break, the longest first."""
+    async def owing(self, age: timedelta, limit: int, but: str | None = None) -> list[int]:
+        """Runs that owe something for longer than `age` without a break, the longest first; but not those of this type
+        that are open."""
         ...
 
     async def open_runs(self) -> int:
@@ -69,8 +70,18 @@ class SharedStore(Store, Protocol):
 
     async def progress(self, runs: Sequence[int]) -> dict[int, Progress]: ...
 
-    async def changed(self, patience: float) -> None:
-        """Returns when some member has written something since the last call, or after `patience` seconds."""
+    async def changed(self, patience: float, heard: int | None = None) -> int:
+        """Returns when some member has written something since the last call, or after `patience` seconds. Where there
+        is more than one who listens, each hands in what it was given last."""
+        ...
+
+    async def claim_duty(self, name: str) -> str | None:
+        """What the last one noted (nothing yet: ""), when it is the duty of this process from now on; None while
+        another one that lives has it."""
+        ...
+
+    async def note_duty(self, name: str, note: str) -> None:
+        """For whoever has this duty next. FencedError when somebody has it already."""
         ...
 
 

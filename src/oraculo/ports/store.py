@@ -155,6 +155,7 @@ class Lag:
 class Query:
     status: Sequence[Status] = ()
     destino: str | None = None  # queue
+    tipo: str | None = None
     since: datetime | None = None
     until: datetime | None = None  # began before
     text: str | None = None  # the beginning of a correlation_id

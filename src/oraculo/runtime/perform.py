@@ -17,19 +17,16 @@ from datetime import datetime
 
 import structlog
 
-from oraculo.core.allocation import priority_score
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.state import NoticePhase, Orchestration
-from oraculo.core.ticket import qos
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.verdict import flow_of
 from oraculo.errors import BrokerError, BrokerUnavailableError, StoreError
 from oraculo.ports.broker import Broker, Outgoing, forgets
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
-from oraculo.runtime.ceiling import Ceiling
+from oraculo.runtime.ceiling import Ceiling, score_of
 from oraculo.runtime.work import Work
 from oraculo.wire import trace_context
 from oraculo.wire.orders import OrderWriter
@@ -115,15 +112,10 @@ class Performer:
                         self._notify(state, number, attempt)
 
     def _schedule(self, state: Orchestration, owed: Owed) -> None:
-        """For later, when too many tickets are with workers. It becomes more urgent while it waits."""
+        """For later, when too many tickets are with workers."""
         assert self.ceiling is not None
-        _, position, _, _, since = owed
-        band, timeout = flow_of(state).risk_band, state.plan.tasks[position].timeout
-
-        def score() -> float:
-            return priority_score(band, qos(band), since, since + timeout, self._clock.now())
-
-        self.ceiling.add(state.run, position, score, owed)
+        run, position, attempt, _, since = owed
+        self.ceiling.add((run, position, attempt), score_of(state, position, since, self._clock), owed)
 
     def _let_out(self) -> None:
         assert self.ceiling is not None
@@ -152,7 +144,7 @@ class Performer:
     def rescore(self) -> None:
         """What waits has become more urgent."""
         if self.ceiling is not None:
-            self.ceiling.rescore()
+            self.ceiling.rescore(self._wanted)
             self._let_out()
 
     async def flush(self) -> None:

@@ -63,6 +63,7 @@ class Replica:
         self._doubt = asyncio.Event()  # somebody was told that we are no member any more
         self._seen: dict[int, int] = {}  # watched runs → their version when we looked last
         self._owing: list[int] = []  # taken over, and not sent yet
+        self._heard: int | None = None  # of what others write
         self.member: Member | None = None
         self.fenced = 0
         self.rescues = 0
@@ -159,7 +160,7 @@ class Replica:
                 continue
             try:
                 await self._look(watched)
-                await self._store.changed(LISTEN)
+                self._heard = await self._store.changed(LISTEN, self._heard)
             except StoreError as error:
                 log.debug("cannot listen now", error=str(error))
                 await asyncio.sleep(LISTEN)

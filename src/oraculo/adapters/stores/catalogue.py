@@ -98,6 +98,9 @@ def _one(query: Query, mark: str, columns: str, statuses: Sequence[Status]) -> t
     if statuses:
         where.append(f"status IN ({', '.join([mark] * len(statuses))})")
         values += [status.value for status in statuses]
+    if query.tipo is not None:
+        where.append(f"tipo = {mark}")
+        values.append(query.tipo)
     if query.text:
         where.append(f"correlation_id >= {mark} AND correlation_id < {mark}")
         values += [query.text, query.text + "\U0010ffff"]

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
@@ -27,17 +27,19 @@ log = structlog.get_logger("oraculo.celery")
 AT_ONCE = 500  # tickets in one task
 RETRY_FIRST, RETRY_MOST = 0.05, 5.0
 CONFIRMED = 10.0  # seconds that Celery's broker may take to confirm a task
+FORGOTTEN = timedelta(seconds=30)  # owed for so long: its task seems to be lost
 
 
 class Dispatcher:
-    """Takes the place of the performer in an engine whose deeds others do."""
+    """Takes the place of the performer in an engine whose deeds others do. `scheduled`: when tickets of Fluxo C go is
+    for the scheduler to say (engines/celery/schedule.py), wherever it is."""
 
-    ceiling = None  # tasks are taken as workers have time for them
-    held_back = 0
+    ceiling = None  # it is the scheduler's
 
-    def __init__(self, app: Celery, clock: Clock) -> None:
+    def __init__(self, app: Celery, clock: Clock, *, scheduled: bool) -> None:
         self._app = app
         self._clock = clock
+        self._scheduled = scheduled
         self._owed: dict[tuple[str, str, str], list[list[int]]] = {}
         self._arrived = asyncio.Event()
         self._sending = 0
@@ -48,17 +50,24 @@ class Dispatcher:
         self.published = 0
 
     def take(self, state: Orchestration, effects: Iterable[Effect]) -> None:
-        if not self.waiting:
-            self._since = self._clock.now()
         for effect in effects:
             match effect:
                 case Publish(tickets):
-                    for position, attempt in tickets:
-                        task = state.plan.tasks[position]
-                        key = (START[task.kind], orders_queue(task.kind, task.name), "ordens")
-                        self._owed.setdefault(key, []).append([state.run, position, attempt])
+                    if not self._scheduled or state.plan.flow is None:
+                        self.order(state, tickets)
                 case Notify(number, attempt):
-                    self._owed.setdefault(("notificar", NOTICES, "avisos"), []).append([state.run, number, attempt])
+                    self._add(("notificar", NOTICES, "avisos"), [state.run, number, attempt])
+
+    def order(self, state: Orchestration, tickets: Iterable[tuple[int, int]]) -> None:
+        """The messages of these (position, attempt)."""
+        for position, attempt in tickets:
+            task = state.plan.tasks[position]
+            self._add((START[task.kind], orders_queue(task.queue), "ordens"), [state.run, position, attempt])
+
+    def _add(self, key: tuple[str, str, str], what: list[int]) -> None:
+        if not self.waiting:
+            self._since = self._clock.now()
+        self._owed.setdefault(key, []).append(what)
         self._arrived.set()
 
     def freed(self, _state: Orchestration) -> None:

@@ -6,17 +6,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Self
 
 from oraculo.core.commands import RecordResult
 from oraculo.core.vocabulary import Kind
 from oraculo.engines.celery.app import app, verify
 from oraculo.engines.celery.dispatch import Dispatcher
 from oraculo.engines.celery.routes import results_queue
+from oraculo.engines.celery.schedule import Scheduler
 from oraculo.engines.local import LocalEngine
 from oraculo.ports.notifier import Notifier
+from oraculo.ports.sharing import sharing
 from oraculo.runtime.intake import Submit
+from oraculo.runtime.loops import for_ever
 from oraculo.runtime.work import Fate, Outcome, Work
 from oraculo.wire import names
 
@@ -28,10 +33,23 @@ class CeleryEngine(LocalEngine):
     minds = False  # the sweep does
     grace = timedelta(seconds=5)  # unless there is none: beat may not run
     performer: Dispatcher  # type: ignore[assignment]
+    scheduler: Scheduler | None = None  # of a process whose duty it may be
 
     def _make_performer(self, _notifier: Notifier | None) -> Dispatcher:  # type: ignore[override]
         verify(app)
-        return Dispatcher(app, self.clock)
+        return Dispatcher(app, self.clock, scheduled=self._ceiling is not None)
+
+    async def start(self) -> Self:
+        await super().start()
+        store = sharing(self.store)
+        if self._ceiling is not None and store is not None and not self._passive:
+            self.scheduler = Scheduler(store, self.clock, self.performer, self._ceiling)
+            self._tasks.append(asyncio.create_task(for_ever(self.scheduler.run), name="scheduler"))
+        return self
+
+    @property
+    def held_back(self) -> int:
+        return 0 if self.scheduler is None else self.scheduler.held_back
 
     def _submit_of(self, queue: str) -> Submit:
         return self.hand_over if queue == names.RESULTS else super()._submit_of(queue)

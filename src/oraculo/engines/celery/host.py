@@ -22,9 +22,11 @@ from celery import signals
 
 from oraculo import settings
 from oraculo.bootstrap import Oraculo, Role
+from oraculo.core.cognitive import TIPO
 from oraculo.core.commands import Wake
 from oraculo.core.effects import Effect, Notify, Publish, owed_effects
 from oraculo.core.state import NoticePhase, Orchestration, fold
+from oraculo.engines.celery.dispatch import FORGOTTEN
 from oraculo.engines.celery.routes import PREFIX
 from oraculo.errors import StoreUnavailableError
 from oraculo.ports.sharing import SharedStore, sharing
@@ -38,7 +40,6 @@ T = TypeVar("T")
 Still = Callable[[Orchestration, list[tuple[int, int]]], list[Effect]]  # of these, what is wanted now
 PATIENCE = 20.0  # seconds that a task waits for the store or the broker, before Celery tries it again later
 HANGS = 50.0  # seconds after which a task is given up and tried again, whatever it waits for
-FORGOTTEN = timedelta(seconds=30)  # owed for so long: its task seems to be lost
 AT_ONCE = 500
 LOOK_FIRST, LOOK_MOST = 0.1, 1.0  # seconds between two attempts to write to a store that is away
 LEAVE = 10.0  # seconds to close everything
@@ -133,7 +134,7 @@ class Host(Oraculo):
         dead, owing = await store.rescue()
         for member in dead:
             log.warning("took over from a dead process", replica=member.name, slot=member.slot, owing=len(owing))
-        forgotten = self._not_lately(await store.owing(FORGOTTEN, AT_ONCE))
+        forgotten = self._not_lately(await store.owing(FORGOTTEN, AT_ONCE, TIPO))  # plans are the scheduler's
         for recorded in (await store.load([*owing, *forgotten])).values():
             state = fold((one.at, one.events) for one in recorded)
             self.engine.performer.take(state, owed_effects(state))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from oraculo.core.vocabulary import Kind
-from oraculo.wire import names
 
 PREFIX = "oraculo."
 START = {Kind.COLETA: "iniciar_coleta", Kind.EXECUCAO: "iniciar_execucao"}
 
 
-def orders_queue(kind: Kind, name: str) -> str:
+def orders_queue(queue: str) -> str:
     """`oraculo.escavador_youtube`: the name of the worker's own queue, so that operators see one name for one thing."""
-    return PREFIX + names.queue_of(kind, name)
+    return PREFIX + queue
 
 
 def results_queue(tipo: str) -> str:

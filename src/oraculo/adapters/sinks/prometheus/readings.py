@@ -196,8 +196,7 @@ class Readings:
             ["record", "status"],
             told,
         )
-        performer = self.engine and self.engine.performer
-        held = performer and performer.held_back
+        held = self.engine and self.engine.held_back
         yield _gauge("orchestration_tickets_held_back", "Tickets of Fluxo C that wait for room under the ceiling", held)
 
     def _mongodb(self) -> Iterable[Metric]:

@@ -17,22 +17,25 @@ class Listener:
         self._line = Line(server)
         self._listening: object | None = None
         self._turn = asyncio.Lock()
+        self._count = 0  # how often something was heard
 
     async def close(self) -> None:
         await self._line.drop()
 
-    async def changed(self, patience: float) -> None:
+    async def changed(self, patience: float, heard: int | None) -> int:
         """At once when it has only begun to listen, for the first time or again: something may have been missed."""
         loop = asyncio.get_running_loop()
         until = loop.time() + patience
+        before = self._count if heard is None else heard
         async with self._turn:
-            while (left := until - loop.time()) > 0:
+            while self._count == before and (left := until - loop.time()) > 0:
                 try:
                     if await self._heard(left):
-                        return
+                        self._count += 1
                 except (StoreUnavailableError, psycopg.Error, OSError):
                     await self._line.drop()
                     await asyncio.sleep(min(PAUSE, max(0.0, until - loop.time())))
+        return self._count
 
     async def _heard(self, patience: float) -> bool:
         connection = await self._line.get()

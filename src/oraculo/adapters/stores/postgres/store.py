@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Self
 
-from oraculo.adapters.stores.postgres import cursors, find, members, read, write
+from oraculo.adapters.stores.postgres import cursors, duties, find, members, read, write
 from oraculo.adapters.stores.postgres.connections import Line, Pool, Server, fenced
 from oraculo.adapters.stores.postgres.listener import Listener
 from oraculo.adapters.stores.postgres.schema import current_version, migrate
@@ -242,8 +242,8 @@ class PostgresStore:
     async def overdue(self, grace: timedelta, limit: int) -> list[int]:
         return await self._pool.read(lambda c: members.overdue(c, grace, limit))
 
-    async def owing(self, age: timedelta, limit: int) -> list[int]:
-        return await self._pool.read(lambda c: members.owing(c, age, limit))
+    async def owing(self, age: timedelta, limit: int, but: str | None = None) -> list[int]:
+        return await self._pool.read(lambda c: members.owing(c, age, limit, but))
 
     async def open_runs(self) -> int:
         return await self._pool.read(members.open_runs)
@@ -251,8 +251,20 @@ class PostgresStore:
     async def progress(self, runs: Sequence[int]) -> dict[int, Progress]:
         return await self._pool.read(lambda c: members.progress(c, runs))
 
-    async def changed(self, patience: float) -> None:
-        await self._listener.changed(patience)
+    async def changed(self, patience: float, heard: int | None = None) -> int:
+        return await self._listener.changed(patience, heard)
+
+    async def claim_duty(self, name: str) -> str | None:
+        """Asked often, as a cursor is."""
+        me = self._me()
+        note, free = await self._pool.read(lambda c: duties.look(c, name, me))
+        if note is not None or not free:
+            return note
+        return await self._pool.write(lambda c: duties.claim(c, name, me))
+
+    async def note_duty(self, name: str, note: str) -> None:
+        me = self._me()
+        await self._pool.write(lambda c: duties.note(c, name, note, me))
 
     def _me(self) -> Member:
         if self._member is None:
