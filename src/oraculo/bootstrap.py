@@ -156,6 +156,7 @@ class Oraculo:
                 cache=self.cache,
                 writer=self._writer(codec),
                 ceiling=settings.max_parallel_tickets,
+                retry_rate=settings.retry_rate,
                 tickets=settings.kafka_tickets,
             )
             publishing = broker.main if isinstance(broker, RoutingBroker) else broker

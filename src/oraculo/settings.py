@@ -92,6 +92,12 @@ VARIABLES: dict[str, Variable] = {
     "retry_cap_s": Variable(
         "ORACULO_RETRY_CAP_S", "60", readers.number(0.001, 86400), "longest wait between two attempts"
     ),
+    "retry_rate": Variable(
+        "ORACULO_RETRY_RATE",
+        "1000",
+        readers.number(0.01, 1000000),
+        "attempts after the first that one process sends to one queue in a second, at most",
+    ),
     "default_timeout_ms": Variable(
         "SLA_DEFAULT_TIMEOUT_MS",
         "3600000",
@@ -333,6 +339,7 @@ class Settings:
     max_tentativas: int
     retry_base_s: float
     retry_cap_s: float
+    retry_rate: float
     default_timeout_ms: int
     lease_s: float
     cache: str

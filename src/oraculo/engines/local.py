@@ -61,7 +61,8 @@ class LocalEngine:
     """`max_open` bounds how many orchestrations may be open at once; more are refused with BusyError. `supervised`:
     brokers are probed end to end, and their dead-letter queues are emptied into the table. `passive`: what is handed in
     here is handled and sent; messages, deadlines and the dead are for other processes to look after. `ceiling` bounds
-    how many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to."""
+    how many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to.
+    `retry_rate` bounds how many attempts after the first one queue gets in a second."""
 
     minds = True  # looks after deadlines, and after what dead processes left
     grace: timedelta | None = GRACE  # overdue for so long: it does, whoever should; None: never
@@ -82,6 +83,7 @@ class LocalEngine:
         cache: Cache | None = None,
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
+        retry_rate: float | None = None,
         tickets: str = "",
     ) -> None:
         self.store = store
@@ -93,6 +95,7 @@ class LocalEngine:
         self.gateway = Gateway(broker, clock, self.handler.state)
         self.writer = writer
         self._ceiling = ceiling
+        self._retry_rate = retry_rate
         self._tickets = tickets
         self.performer = self._make_performer(notifier)
         self.timers = Timers()
@@ -184,6 +187,7 @@ class LocalEngine:
             self.handler.still_owed,
             self.writer,
             self._ceiling,
+            retry_rate=self._retry_rate,
         )
 
     def _is_full(self) -> bool:

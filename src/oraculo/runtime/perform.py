@@ -27,6 +27,7 @@ from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
 from oraculo.runtime import crash
 from oraculo.runtime.ceiling import Ceiling, score_of
+from oraculo.runtime.pace import Pace
 from oraculo.runtime.work import Work
 from oraculo.wire import trace_context
 from oraculo.wire.orders import OrderWriter
@@ -38,6 +39,7 @@ AT_ONCE = 3  # batches that wait for their confirmation
 NOTICES_AT_ONCE = 32
 RETRY_FIRST, RETRY_MOST = 0.05, 5.0
 CONFIRM_AFTER = 0.1  # seconds
+PACE = 0.02  # seconds between two looks at whose turn it is
 QUEUE_TRIES = 60
 POSTPONE = 0.5  # seconds that single messages wait which a working broker did not take
 
@@ -50,7 +52,8 @@ StillOwed = Callable[[int, Sequence[tuple[int, int]]], Sequence[tuple[int, int]]
 class Performer:
     """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration;
     `still_owed` those of some (position, attempt) of a run that may still be owed. Confirmations are reported
-    together, `confirm_after` seconds after the first."""
+    together, `confirm_after` seconds after the first. `retry_rate`: so many attempts after the first go to one queue in
+    a second."""
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class Performer:
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
         confirm_after: float = CONFIRM_AFTER,
+        retry_rate: float | None = None,
     ) -> None:
         self._broker = broker
         self._notifier = notifier
@@ -73,6 +77,8 @@ class Performer:
         self._writer = writer or OrderWriter()
         self.ceiling: Ceiling[Owed] | None = None if ceiling is None else Ceiling(ceiling)
         self._confirm_after = confirm_after
+        self._pace: Pace[Owed] | None = None if retry_rate is None else Pace(retry_rate)
+        self._pacing: asyncio.TimerHandle | None = None
         self._owed: deque[Owed] = deque()
         self._flying: set[asyncio.Task[None]] = set()
         self._batches: list[list[Owed]] = []  # those that are being published
@@ -102,8 +108,10 @@ class Performer:
                         owed = (state.run, position, attempt, message, since or now)
                         if scheduled:
                             self._schedule(state, owed)
-                        else:
+                        elif attempt == 1:
                             self._owed.append(owed)
+                        else:
+                            self._retry(owed)
                     if scheduled:
                         self._let_out()
                     self._arrived.set()
@@ -120,9 +128,27 @@ class Performer:
     def _let_out(self) -> None:
         assert self.ceiling is not None
         due = self.ceiling.due(self._wanted)
+        for owed in due:
+            self._retry(owed) if owed[2] > 1 else self._owed.append(owed)
         if due:
-            self._owed.extend(due)
             self._arrived.set()
+
+    def _retry(self, owed: Owed) -> None:
+        """Now, or when it is its turn."""
+        loop = asyncio.get_running_loop()
+        if self._pace is None or self._pace.may_go(owed[3].queue, owed, loop.time()):
+            self._owed.append(owed)
+        elif self._pacing is None:
+            self._pacing = loop.call_at(self._pace.next_at or 0.0, self._go_on)
+
+    def _go_on(self) -> None:
+        """Those whose turn has come; many at once, so that they go together."""
+        assert self._pace is not None
+        loop = asyncio.get_running_loop()
+        self._owed.extend(owed for owed in self._pace.due(loop.time()) if self._wanted(owed))
+        self._arrived.set()
+        more = len(self._pace) > 0
+        self._pacing = loop.call_later(PACE, self._go_on) if more else None
 
     def _wanted(self, owed: Owed) -> bool:
         """Not those whose tickets were closed meanwhile. A broker that forgets is told again of tickets that are
@@ -159,8 +185,8 @@ class Performer:
 
     @property
     def postponed(self) -> set[tuple[int, int, int]]:
-        """(run, position, attempt) of what waits for its queue."""
-        return {(run, position, attempt) for run, position, attempt, _, _ in self._postponed}
+        """(run, position, attempt) of what waits for its queue, or for its turn."""
+        return {(run, position, attempt) for run, position, attempt, _, _ in (*self._postponed, *(self._pace or ()))}
 
     @property
     def waiting(self) -> int:
@@ -403,7 +429,7 @@ class Performer:
         return Receipt(Outcome.RETRY, f"the queue {message.queue} does not exist")
 
     async def close(self) -> None:
-        for timer in (self._recording, self._postponing):
+        for timer in (self._recording, self._postponing, self._pacing):
             if timer is not None:
                 timer.cancel()
         left = [*self._notices, *self._flying]

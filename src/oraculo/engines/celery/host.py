@@ -70,6 +70,7 @@ class Host(Oraculo):
             engine.store.result,
             engine.handler.still_owed,
             engine.writer,
+            retry_rate=self.settings.retry_rate,
         )
         self._again = asyncio.create_task(self.performer.run())  # what had to be postponed
         if self.settings.metrics_port is not None:

@@ -89,6 +89,7 @@ class TemporalEngine(LocalEngine):
             self.handler.still_owed,
             self.writer,
             self._ceiling,
+            self._retry_rate,
         )
 
     async def start(self) -> Self:

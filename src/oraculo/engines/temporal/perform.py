@@ -47,9 +47,10 @@ class OncePerformer(Performer):
         still_owed: StillOwed,
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
+        retry_rate: float | None = None,
     ) -> None:
         super().__init__(
-            broker, notifier, clock, self._reported, result_of, still_owed, writer, ceiling, confirm_after=0.0
+            broker, notifier, clock, self._reported, result_of, still_owed, writer, ceiling, 0.0, retry_rate
         )
         self._pass_on = report
         self._sent: OrderedDict[int, Sent] = OrderedDict()
