@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 LEASE = timedelta(seconds=4)
 DEFAULTS = Defaults(retry_base_s=0.5, retry_cap_s=4.0)
+RETRIES_A_SECOND = 3  # few, so that some have to wait
 
 
 class _Numbers(RunNumbers):
@@ -84,7 +85,10 @@ class Process:
             life.connections.append(inner)
         broker = BrokerDoor(life, inner, self.watch)
         store = cast(Store, StoreDoor(life, self.store, self.watch))
-        engine = LocalEngine(store, cast(Broker, broker), MonotonicClock(), notifier=ModelNotifier(life, self.watch))
+        notifier = ModelNotifier(life, self.watch)
+        engine = LocalEngine(
+            store, cast(Broker, broker), MonotonicClock(), notifier=notifier, retry_rate=RETRIES_A_SECOND
+        )
         engine.numbers = _Numbers(scene)
         reception = Reception(engine, DEFAULTS)
         engine.listen(names.REQUESTS, reception.from_message, opens=True)
