@@ -51,21 +51,23 @@ class Worker:
         self.held: list[dict[str, Any]] = []
         self.taken: list[dict[str, Any]] = []
         self.most = 0
+        self._known: set[tuple[str, int]] = set()
 
     def take(self, patience: float = PATIENCE) -> bool:
         """Until there is something new."""
         until = time.monotonic() + patience
-        known = {(one["ticket_id"], one["tentativa"]) for one in self.taken}
+        before = len(self.taken)
         while time.monotonic() < until:
             found = self._client.xreadgroup(GROUP, "teste", {TICKETS: ">"}, count=100, block=100)
             for number, fields in found[0][1] if found else ():
                 order = json.loads(fields[b"mensagem"])
                 self._client.xack(TICKETS, GROUP, number)
-                if (order["ticket_id"], order["tentativa"]) not in known:  # what was sent twice counts once
+                if (order["ticket_id"], order["tentativa"]) not in self._known:  # what was sent twice counts once
+                    self._known.add((order["ticket_id"], order["tentativa"]))
                     self.taken.append(order)
                     self.held.append(order)
             self.most = max(self.most, len(self.held))
-            if len(self.taken) > len(known):
+            if len(self.taken) > before:
                 return True
         return False
 
