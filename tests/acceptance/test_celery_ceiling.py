@@ -163,13 +163,13 @@ def test_the_bound_holds_the_urgent_go_first_and_another_one_takes_over(fleet: F
     total = sum(BANDS.values()) + 5  # with two that undo others, and one that is tried again
     for left in range(total, 0, -1):
         worker.hold(min(LIMIT, left))
+        if left == total - 15:
+            fleet.up.kill()  # its duty goes to the other one when its lease is over
         first = worker.held[0]
         if first["task_id"] == "b" and first["task_type"] != "COMPENSATE":
             worker.answer(FAILS_FOR_GOOD)  # it and what it depends on are undone
         else:
             worker.answer(FAILS if first["task_id"] == "high3" and first["tentativa"] == 1 else None)
-        if left == total - 15:
-            fleet.up.kill()  # its duty goes to the other one when its lease is over
     results = {name: fleet.other.result(name, PATIENCE) for name in plans}
     assert {name: result["status"] for name, result in results.items()} == {
         name: "parcial" if name == undone else "concluida" for name in plans
