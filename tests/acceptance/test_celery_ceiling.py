@@ -51,21 +51,23 @@ class Worker:
         self.held: list[dict[str, Any]] = []
         self.taken: list[dict[str, Any]] = []
         self.most = 0
+        self._known: set[tuple[str, int]] = set()
 
     def take(self, patience: float = PATIENCE) -> bool:
         """Until there is something new."""
         until = time.monotonic() + patience
-        known = {(one["ticket_id"], one["tentativa"]) for one in self.taken}
+        before = len(self.taken)
         while time.monotonic() < until:
             found = self._client.xreadgroup(GROUP, "teste", {TICKETS: ">"}, count=100, block=100)
             for number, fields in found[0][1] if found else ():
                 order = json.loads(fields[b"mensagem"])
                 self._client.xack(TICKETS, GROUP, number)
-                if (order["ticket_id"], order["tentativa"]) not in known:  # what was sent twice counts once
+                if (order["ticket_id"], order["tentativa"]) not in self._known:  # what was sent twice counts once
+                    self._known.add((order["ticket_id"], order["tentativa"]))
                     self.taken.append(order)
                     self.held.append(order)
             self.most = max(self.most, len(self.held))
-            if len(self.taken) > len(known):
+            if len(self.taken) > before:
                 return True
         return False
 
@@ -161,13 +163,13 @@ def test_the_bound_holds_the_urgent_go_first_and_another_one_takes_over(fleet: F
     total = sum(BANDS.values()) + 5  # with two that undo others, and one that is tried again
     for left in range(total, 0, -1):
         worker.hold(min(LIMIT, left))
+        if left == total - 15:
+            fleet.up.kill()  # its duty goes to the other one when its lease is over
         first = worker.held[0]
         if first["task_id"] == "b" and first["task_type"] != "COMPENSATE":
             worker.answer(FAILS_FOR_GOOD)  # it and what it depends on are undone
         else:
             worker.answer(FAILS if first["task_id"] == "high3" and first["tentativa"] == 1 else None)
-        if left == total - 15:
-            fleet.up.kill()  # its duty goes to the other one when its lease is over
     results = {name: fleet.other.result(name, PATIENCE) for name in plans}
     assert {name: result["status"] for name, result in results.items()} == {
         name: "parcial" if name == undone else "concluida" for name in plans
