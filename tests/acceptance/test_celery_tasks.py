@@ -104,6 +104,18 @@ async def test_answers_may_be_sent_as_tasks(fleet: OnCeleryAndRedis) -> None:
     assert fleet.result(name)["status"] == "concluida"
 
 
+def test_deadlines_pass_without_beat_too(fleet: OnCeleryAndRedis) -> None:
+    """Whoever forgets to start it gets them some seconds late."""
+    beat = fleet.celery[1]
+    beat.kill()
+    try:
+        name = fleet.submit(coletas=[{"fonte": source(), "timeout_s": 0.5, "max_tentativas": 2}])
+        result = fleet.result(name)
+        assert (result["status"], result["coletas"][0]["tentativas"]) == ("erro", 2)
+    finally:
+        beat.start().wait()
+
+
 def test_what_makes_no_sense_fails_at_once_and_says_why(fleet: OnCeleryAndRedis) -> None:
     assert "fonte" in str(send(fleet, "iniciar_coleta", "abc", "não é um nome"))
     assert "unexpected keyword" in str(send(fleet, "resultado_coleta", messages=[]))
@@ -125,15 +137,3 @@ def test_a_worker_stops_in_good_order(fleet: OnCeleryAndRedis) -> None:
     assert worker.terminate() == 0
     members = fleet.call("GET", "/replicas")
     assert ":celery:" not in json.dumps(members), (members, Path(worker.log).read_text()[-2000:])
-
-
-def test_deadlines_pass_without_beat_too(fleet: OnCeleryAndRedis) -> None:
-    """Whoever forgets to start it gets them some seconds late."""
-    beat = fleet.celery[1]
-    beat.kill()
-    try:
-        name = fleet.submit(coletas=[{"fonte": source(), "timeout_s": 0.5, "max_tentativas": 2}])
-        result = fleet.result(name)
-        assert (result["status"], result["coletas"][0]["tentativas"]) == ("erro", 2)
-    finally:
-        beat.start().wait()
