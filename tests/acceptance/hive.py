@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import fastavro
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from acceptance.conftest import Server
 from oraculo.wire.flow import schemas
@@ -159,15 +159,25 @@ class Hive:
         try:
             known = consumer.list_topics(timeout=30).topics
             parts = [TopicPartition(topic, number, 0) for number in known[topic].partitions] if topic in known else []
-            ends = [consumer.get_watermark_offsets(part, timeout=30) for part in parts]
-            consumer.assign(parts)
             until = time.monotonic() + 30
-            while len(found) < sum(end - first for first, end in ends):
-                assert time.monotonic() < until, f"{len(found)} messages in {topic}, and there are more"
+            total = sum(self._length(consumer, part, until) for part in parts)
+            consumer.assign(parts)
+            while len(found) < total:
+                assert time.monotonic() < until, f"{len(found)} of {total} messages in {topic}"
                 found += [one for one in consumer.consume(100, 0.1) if one.error() is None]
         finally:
             consumer.close()
         return found
+
+    @staticmethod
+    def _length(consumer: Consumer, part: TopicPartition, until: float) -> int:
+        while True:
+            try:
+                first, end = consumer.get_watermark_offsets(part, timeout=30)
+                return int(end - first)
+            except KafkaException:  # a server that has just come back does not lead it yet
+                assert time.monotonic() < until, f"nobody knows how long {part} is"
+                time.sleep(0.05)
 
     def _consumer(self, topic: str, group: str) -> Consumer:
         consumer = self._client(group)

@@ -23,9 +23,13 @@ POINTS = (
     "before_answer",  # an accepted request is durable, its client does not know
     "before_notify",
     "after_notify",  # the receiver has the notice, we have not recorded it
-    "before_frame",  # the end of a plan is durable, its telemetry frame is not handed to the broker
+)
+OF_PLANS = (  # of Fluxo C only
+    "before_frame",  # the end is durable, the telemetry frame is not handed to the broker
     "after_frame",  # confirmed by the broker, not yet recorded
 )
+OF_WORKFLOWS = ("before_begin",)  # with the engine `temporal` only: decided, and Temporal has no workflow for it yet
+ALL = (*POINTS, *OF_PLANS, *OF_WORKFLOWS)
 
 
 @dataclass(slots=True)
@@ -42,8 +46,8 @@ def arm(setting: str | None) -> None:
     _armed.clear()
     for part in filter(None, (setting or "").split(",")):
         found = re.fullmatch(r"(\w+)(?::(\d+)(:stop)?)?", part)
-        if found is None or found[1] not in POINTS:
-            raise ValueError(f"{part!r}: allowed are {', '.join(POINTS)}, each with :n or :n:stop")
+        if found is None or found[1] not in ALL:
+            raise ValueError(f"{part!r}: allowed are {', '.join(ALL)}, each with :n or :n:stop")
         _armed[found[1]] = Armed(int(found[2] or 1), signal.SIGSTOP if found[3] else signal.SIGKILL)
 
 
