@@ -4,7 +4,7 @@ A plan is a diamond of four tasks, one of which fails once. At a named point (ru
 or stands still while a server dies. Whoever died is started again on the same port and data, and the plan ends as if
 nothing had happened. POINTS says which points belong to which step.
 
-`make test` visits one point of each step with the engine `temporal`, all by one death, since plans do not know of each
+`make test` visits each step with the engine `temporal`, all of them by one death, since plans do not know of each
 other; with the engine `local` a few. `make chaos` visits every point, each by a death of its own.
 """
 
@@ -45,6 +45,7 @@ class Point:
         return f"{self.step}-{self.at}"
 
 
+Case = tuple[str, Point]  # with this engine, there
 BEFORE_WORKFLOW = "before_begin:1"
 POINTS = (
     Point("C1", BEFORE_WORKFLOW, (0, 0, 0, 0)),  # the plan is valid, and has no workflow yet
@@ -58,31 +59,36 @@ POINTS = (
     Point("C6", "before_frame:1", (1, 5, 1, 0)),  # the plan has ended, and nobody was told
     Point("C6", "after_frame:1", (1, 5, 1, 1)),  # Kafka has the frame, the journal does not know
 )
-EACH = ("before_commit:1", "after_commit:1", "before_publish:1", "after_publish:1", "before_close:1", "before_frame:1")
-FEW = ("after_publish:1", "after_frame:1")
+USUAL = {
+    "temporal": (
+        BEFORE_WORKFLOW, "before_commit:1", "after_commit:1", "before_publish:1", "after_publish:1", "before_close:1",
+        "before_frame:1",
+    ),
+    "local": ("before_commit:1", "before_publish:1", "after_frame:1"),
+}  # fmt: skip
 PATIENCE = 60.0
 TRIES = {("a", "1"), ("b", "1"), ("b", "2"), ("c", "1"), ("d", "1")}
 
 
-def points(*names: str, workflows: bool = True) -> pytest.MarkDecorator:
-    """Those that die together: these, or in `make chaos` each alone."""
-    found = [point for point in POINTS if workflows or point.at != BEFORE_WORKFLOW]
-    groups = [[point] for point in found] if LONG else [[point for point in found if point.at in names]]
-    return pytest.mark.parametrize("points", groups, ids=["+".join(map(str, group)) for group in groups])
+def cases(*engines: str) -> pytest.MarkDecorator:
+    """Those that one death serves: the usual ones, or in `make chaos` each alone."""
+    found = [(engine, point) for engine in engines for point in POINTS if LONG or point.at in USUAL[engine]]
+    found = [one for one in found if one[0] == "temporal" or one[1].at != BEFORE_WORKFLOW]
+    groups = {f"{engine}-{point}": [(engine, point)] for engine, point in found} if LONG else {"each": found}
+    return pytest.mark.parametrize("cases", groups.values(), ids=groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    kafka: Service
+    temporal: Service
 
 
 @pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with servers.own("kafka", tmp_path_factory.mktemp("steps")) as server:
-        if servers.imitated("kafka"):
-            pytest.skip("only an imitation of Kafka is here")
-        yield server
-
-
-@pytest.fixture(scope="module")
-def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with servers.own("temporal", tmp_path_factory.mktemp("steps")) as server:
-        yield server
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("steps")
+    with servers.own("kafka", folder) as kafka, servers.own("temporal", folder) as temporal:
+        yield Place(kafka, temporal)
 
 
 def answer(ticket: dict[str, Any]) -> dict[str, Any]:
@@ -94,24 +100,23 @@ def answer(ticket: dict[str, Any]) -> dict[str, Any]:
 
 class Visit:
     """One plan, one orchestrator with a journal and topics of its own, which dies at the point; or it stands still
-    there, while `victim` dies. Without `temporal` it has the engine `local`."""
+    there, while `victim` dies."""
 
-    def __init__(
-        self, folder: Path, point: Point, kafka: Service, temporal: Service | None, victim: Service | None
-    ) -> None:
+    def __init__(self, folder: Path, place: Place, engine: str, point: Point, victim: Service | None) -> None:
         folder.mkdir()
-        self.point, self.survives, self.cut_off = point, victim is not None, victim is kafka
-        self.hive = Hive(kafka.url.removeprefix("kafka://"))
+        self.point, self.survives, self.cut_off = point, victim is not None, victim is place.kafka
+        self.hive = Hive(place.kafka.url.removeprefix("kafka://"))
         self.plan_id = self.hive.topic("tickets").replace("execution.tickets", "plan")
         self.server = Server(folder, [])
         topics = {name: value for name, value in self.hive.settings.items() if name != "KAFKA_BOOTSTRAP_SERVERS"}
         # Whoever comes back waits until its former self has lost its lease; who stands still must not lose it.
         options = f"lease={10 if self.survives else 2}&confirm_timeout={1 if self.cut_off else 10}&partitions=1"
         self.server.env |= {
-            "ORACULO_BROKER": f"{kafka.url}?{options}&group={self.plan_id}",
+            "ORACULO_BROKER": f"{place.kafka.url}?{options}&group={self.plan_id}",
             **topics,
-            **({} if temporal is None else settings_of(temporal.url)),
+            **settings_of(place.temporal.url),
             "TEMPORAL_TASK_QUEUE": self.plan_id,
+            "ORACULO_ENGINE": engine,
         }
         self.worker = self.hive.worker(answer)
 
@@ -154,6 +159,8 @@ class Visit:
         assert (metrics["total_tickets"], metrics["successful_tickets"], metrics["total_retries"]) == (4, 4, 1)
         self._journal()
         assert {(one["task_id"], one["metadata"]["attempt"]) for one in self.worker.tickets} == TRIES, self.point
+        if self.survives and not self.cut_off:
+            assert len(self._sent("tickets")) == len(TRIES), "a ticket was sent again, although Kafka has it"
         told = self._sent("telemetry")  # at least once: a copy has the same id, and says the same
         assert len(set(told)) == 1, self.point
         assert len(told) == frames or self.cut_off, self.point
@@ -174,11 +181,9 @@ class Visit:
             self.server.kill()
 
 
-def go_through(
-    points: Sequence[Point], folder: Path, kafka: Service, temporal: Service | None, victim: Service | None = None
-) -> None:
+def go_through(cases: Sequence[Case], folder: Path, place: Place, victim: Service | None = None) -> None:
     """A visit to each, all at once. `victim` dies while all of them stand still, and comes back."""
-    visits = [Visit(folder / str(point), point, kafka, temporal, victim) for point in points]
+    visits = [Visit(folder / f"{engine}-{point}", place, engine, point, victim) for engine, point in cases]
     try:
         for visit in visits:
             visit.begin()
@@ -197,26 +202,16 @@ def go_through(
             visit.leave()
 
 
-@points(*EACH)
-def test_the_orchestrator_dies(points: list[Point], tmp_path: Path, kafka: Service, temporal: Service) -> None:
-    go_through(points, tmp_path, kafka, temporal)
+@cases("temporal", "local")
+def test_the_orchestrator_dies(cases: list[Case], tmp_path: Path, place: Place) -> None:
+    go_through(cases, tmp_path, place)
 
 
-@points(BEFORE_WORKFLOW, *EACH)
-def test_temporal_dies(points: list[Point], tmp_path: Path, kafka: Service, temporal: Service) -> None:
-    go_through(points, tmp_path, kafka, temporal, victim=temporal)
+@cases("temporal", "local")
+def test_kafka_dies(cases: list[Case], tmp_path: Path, place: Place) -> None:
+    go_through(cases, tmp_path, place, victim=place.kafka)
 
 
-@points(*EACH)
-def test_kafka_dies(points: list[Point], tmp_path: Path, kafka: Service, temporal: Service) -> None:
-    go_through(points, tmp_path, kafka, temporal, victim=kafka)
-
-
-@points(*FEW, workflows=False)
-def test_the_orchestrator_dies_and_there_is_no_temporal(points: list[Point], tmp_path: Path, kafka: Service) -> None:
-    go_through(points, tmp_path, kafka, None)
-
-
-@points(*FEW, workflows=False)
-def test_kafka_dies_and_there_is_no_temporal(points: list[Point], tmp_path: Path, kafka: Service) -> None:
-    go_through(points, tmp_path, kafka, None, victim=kafka)
+@cases("temporal")
+def test_temporal_dies(cases: list[Case], tmp_path: Path, place: Place) -> None:
+    go_through(cases, tmp_path, place, victim=place.temporal)
