@@ -402,10 +402,7 @@ VARIABLES: dict[str, Variable] = {
     ),
     "service_name": Variable("OTEL_SERVICE_NAME", "oraculo", _text, "what logs and traces call this service"),
     "crash_at": Variable(
-        "ORACULO_CRASH_AT",
-        "",
-        _text,
-        "for tests of recovery: die (after_commit:3) or stop (after_commit:3:stop) at a named point",
+        "ORACULO_CRASH_AT", "", _text, "for tests of recovery: die at a named point, like after_commit:3"
     ),
 }
 
