@@ -69,7 +69,7 @@ chaos: $(STAMP) services ## everything is killed 30 times on every broker, 30 fl
 	@ORACULO_CHAOS_KILLS=30 $(BIN)/pytest -s tests/acceptance/test_kill.py tests/acceptance/test_broker_kills.py \
 	  tests/acceptance/test_broker_faults.py tests/acceptance/test_failover.py tests/acceptance/test_replicas.py \
 	  tests/acceptance/test_celery_faults.py tests/acceptance/test_temporal_faults.py tests/acceptance/test_flow_c_kills.py \
-	  tests/contracts/test_broker_server.py
+	  tests/acceptance/test_flow_c_steps.py tests/contracts/test_broker_server.py
 
 lock: $(STAMP) ## refresh requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

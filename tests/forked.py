@@ -30,6 +30,7 @@ FORKS.set_forkserver_preload(
         "oraculo.adapters.brokers.redis_streams",
         "oraculo.adapters.brokers.nats_jetstream",
         "oraculo.adapters.brokers.kafka",
+        "oraculo.engines.temporal.engine",
         "uvicorn",
     ]
 )

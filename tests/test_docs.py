@@ -15,7 +15,7 @@ from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
 from oraculo.api.app import create_app
 from oraculo.bootstrap import Oraculo
 from oraculo.cli.main import app
-from oraculo.runtime.crash import POINTS
+from oraculo.runtime.crash import ALL
 from oraculo.settings import VARIABLES, load
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +92,7 @@ def test_every_error_is_in_the_drawn_tree() -> None:
 
 def test_every_crash_point_is_explained() -> None:
     source = (ROOT / "src/oraculo/runtime/crash.py").read_text(encoding="utf-8")
-    assert all(f'"{name}",  # ' in source or f'"{name}",' in source for name in POINTS)
+    assert all(f'"{name}",  # ' in source or f'"{name}",' in source for name in ALL)
 
 
 def links(page: Path) -> list[str]:

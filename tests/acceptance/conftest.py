@@ -57,6 +57,16 @@ class Process:
     def running(self) -> bool:
         return self.popen is not None and self.popen.poll() is None
 
+    @property
+    def stopped(self) -> bool:
+        """As SIGSTOP leaves it."""
+        assert self.popen is not None
+        return Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    def go_on(self) -> None:
+        assert self.popen is not None
+        self.popen.send_signal(signal.SIGCONT)
+
 
 class Server(Process):
     def __init__(self, cwd: Path, arguments: list[str]) -> None:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import fastavro
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from acceptance.conftest import Server
 from oraculo.wire.flow import schemas
 
 Answer = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -37,6 +38,9 @@ def unframe(record: str, raw: bytes) -> dict[str, Any]:
 
 def task(name: str, *needs: str, kind: str = "EXECUTE", **more: Any) -> dict[str, Any]:
     return {"task_id": name, "task_type": kind, "description": f"do {name}", "dependencies": list(needs), **more}
+
+
+DIAMOND = [task("a", kind="BUILD"), task("b", "a"), task("c", "a", kind="TEST"), task("d", "b", "c", kind="DEPLOY")]
 
 
 def plan(plan_id: str, tasks: Sequence[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -110,7 +114,12 @@ class Hive:
             "KAFKA_INCIDENTS_TOPIC": f"orchestration.incidents.{mark}",
             "KAFKA_CONSUMER_GROUP_ID": f"orchestrator-{mark}",
         }
-        self._producer = Producer({"bootstrap.servers": servers, "acks": "all", "enable.idempotence": True})
+        self._producer = Producer({**self.connection, "acks": "all", "enable.idempotence": True})
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """As they come, clients wait up to ten seconds until they look again for a server that was away."""
+        return {"bootstrap.servers": self.servers, "reconnect.backoff.max.ms": 500, "log_level": 0}
 
     def topic(self, name: str) -> str:
         return self.settings[f"KAFKA_{name.upper()}_TOPIC"]
@@ -143,10 +152,42 @@ class Hive:
             consumer.close()
         return found
 
+    def everything(self, topic: str) -> list[Any]:
+        """All that a topic has now; nothing when there is no such topic."""
+        consumer = self._client(f"look-{secrets.token_hex(4)}")
+        found: list[Any] = []
+        try:
+            known = consumer.list_topics(timeout=30).topics
+            parts = [TopicPartition(topic, number, 0) for number in known[topic].partitions] if topic in known else []
+            until = time.monotonic() + 30
+            total = sum(self._length(consumer, part, until) for part in parts)
+            consumer.assign(parts)
+            while len(found) < total:
+                assert time.monotonic() < until, f"{len(found)} of {total} messages in {topic}"
+                found += [one for one in consumer.consume(100, 0.1) if one.error() is None]
+        finally:
+            consumer.close()
+        return found
+
+    @staticmethod
+    def _length(consumer: Consumer, part: TopicPartition, until: float) -> int:
+        while True:
+            try:
+                first, end = consumer.get_watermark_offsets(part, timeout=30)
+                return int(end - first)
+            except KafkaException:  # a server that has just come back does not lead it yet
+                assert time.monotonic() < until, f"nobody knows how long {part} is"
+                time.sleep(0.05)
+
     def _consumer(self, topic: str, group: str) -> Consumer:
-        consumer = Consumer(
+        consumer = self._client(group)
+        consumer.subscribe([topic])
+        return consumer
+
+    def _client(self, group: str) -> Consumer:
+        return Consumer(
             {
-                "bootstrap.servers": self.servers,
+                **self.connection,
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
@@ -154,8 +195,6 @@ class Hive:
                 "allow.auto.create.topics": True,
             }
         )
-        consumer.subscribe([topic])
-        return consumer
 
     def worker(self, answer: Answer | None = None, agent: str = "agent-1") -> Worker:
         return Worker(self, answer or (lambda _ticket: {}), agent)
@@ -181,7 +220,7 @@ class Worker(threading.Thread):
 
     def run(self) -> None:
         consumer = self._hive._consumer(self._hive.topic("tickets"), f"workers-{secrets.token_hex(4)}")
-        producer = Producer({"bootstrap.servers": self._hive.servers, "acks": "all", "linger.ms": 2})
+        producer = Producer({**self._hive.connection, "acks": "all", "linger.ms": 2})
         try:
             while not self._stopping.is_set():
                 for message in consumer.consume(100, 0.1):
@@ -212,6 +251,17 @@ class Worker(threading.Thread):
         producer.produce(
             self._hive.topic("results"), frame(schemas.EXECUTION_RESULT, value), key=ticket["ticket_id"].encode()
         )
+
+
+def ended(server: Server, plan_id: str) -> dict[str, Any]:
+    """The final document of a plan that came over Kafka: it is not there yet when somebody asks too early."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        answer = server.call("GET", f"/api/v1/workflows/orch-{plan_id}")
+        if answer is not None and answer.status_code == 200:
+            return server.result(answer.json()["correlation_id"])
+        time.sleep(0.05)
+    raise AssertionError(f"{plan_id} did not arrive")
 
 
 FAILED = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from services.temporal import settings_of
 import mongo
 import servers
 from acceptance.conftest import Server
-from acceptance.hive import FAILED, Hive, Worker, decision, frame, plan, task, unframe
+from acceptance.hive import DIAMOND, FAILED, Hive, Worker, decision, ended, frame, plan, task, unframe
 from acceptance.journals import check
 from cli.processes import eventually
 from databases import database
@@ -42,20 +41,6 @@ def up(hive: Hive, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
     yield one
     assert one.terminate() == 0
     check(one.store)
-
-
-DIAMOND = [task("a", kind="BUILD"), task("b", "a"), task("c", "a", kind="TEST"), task("d", "b", "c", kind="DEPLOY")]
-
-
-def ended(server: Server, plan_id: str) -> dict[str, Any]:
-    """The final document of a plan that came over Kafka: it is not there yet when somebody asks too early."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        answer = server.call("GET", f"/api/v1/workflows/orch-{plan_id}")
-        if answer is not None and answer.status_code == 200:
-            return server.result(answer.json()["correlation_id"])
-        time.sleep(0.05)
-    raise AssertionError(f"{plan_id} did not arrive")
 
 
 def test_a_decision_becomes_tickets_results_and_one_story(up: Server, hive: Hive) -> None:

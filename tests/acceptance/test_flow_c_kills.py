@@ -18,13 +18,12 @@ import servers
 from acceptance.chaos import LONG, times
 from acceptance.conftest import Server
 from acceptance.fleet import QUICK
-from acceptance.hive import Hive, plan, task
+from acceptance.hive import DIAMOND, Hive, plan
 from acceptance.journals import check
 
 KILLS = times(1)
 POINTS = ["after_commit:2", "before_commit:2", "before_commit:3", "after_publish:1", "after_publish:2", "before_ack:1",
           "before_ack:3"]  # fmt: skip
-DIAMOND = [task("a", kind="BUILD"), task("b", "a"), task("c", "a", kind="TEST"), task("d", "b", "c", kind="DEPLOY")]
 
 
 def orchestrator(server: Callable[..., Server], url: str, hive: Hive) -> Server:

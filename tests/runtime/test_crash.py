@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ def disarmed() -> Iterator[None]:
     crash.arm(None)
 
 
-@pytest.mark.parametrize("setting", ["nowhere", "after_commit:x", "after_commit:-1", "before_ack,nowhere:2"])
+@pytest.mark.parametrize(
+    "setting", ["nowhere", "after_commit:x", "after_commit:-1", "before_ack,nowhere:2", "before_ack:1:go"]
+)
 def test_unknown_points_are_refused_and_the_known_ones_listed(setting: str) -> None:
     with pytest.raises(ValueError, match="before_commit"):
         crash.arm(setting)
@@ -25,7 +28,7 @@ def test_unknown_points_are_refused_and_the_known_ones_listed(setting: str) -> N
 def test_without_a_setting_a_point_does_nothing() -> None:
     for setting in (None, ""):
         crash.arm(setting)
-        for name in crash.POINTS:
+        for name in crash.ALL:
             crash.point(name)
 
 
@@ -36,3 +39,16 @@ def test_it_dies_the_nth_time_as_kill_9_would() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout.split()) == (-signal.SIGKILL, ["0", "1", "2"])
+
+
+def test_it_stops_once_until_it_is_let_go_on() -> None:
+    program = (
+        "from oraculo.runtime import crash; crash.arm('after_commit:2:stop')\n"
+        "for n in range(4): print(n, flush=True); crash.point('after_commit')"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGSTOP
+        process.send_signal(signal.SIGCONT)
+        said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said.split()) == (0, ["0", "1", "2", "3"])

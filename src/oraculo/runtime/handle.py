@@ -255,6 +255,8 @@ class Handler:
         else:
             self._settled.clear()
             crash.point("before_commit")
+            if handled.closed:
+                crash.point("before_close")
             try:
                 await self.store.append(batch)
             except BaseException as error:

@@ -17,8 +17,9 @@ from oraculo.core.events import OrchestrationStarted
 from oraculo.errors import BrokerError, BrokerUnavailableError, SinkUnavailableError, WireError
 from oraculo.ports.broker import Broker, Outgoing
 from oraculo.ports.projection import Entry, Sink
+from oraculo.runtime import crash
 from oraculo.wire import strict_json
-from oraculo.wire.flow import telemetry
+from oraculo.wire.flow import schemas, telemetry
 
 log = structlog.get_logger("oraculo.flow_topics")
 
@@ -55,7 +56,12 @@ class FlowTopics(Sink):
                 if message is not None:
                     messages[id(message)] = told.record
                     outgoing.append(message)
+        frame = schemas.TELEMETRY_FRAME in messages.values()
+        if frame:
+            crash.point("before_frame")
         await self._publish(outgoing, messages)
+        if frame:
+            crash.point("after_frame")
 
     def _message(self, told: telemetry.Told) -> Outgoing | None:
         plain = told.record in self._plain

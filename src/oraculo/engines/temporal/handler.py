@@ -22,6 +22,7 @@ from oraculo.engines.temporal.parcels import Made
 from oraculo.errors import EngineUnavailableError
 from oraculo.ports.clock import Clock
 from oraculo.ports.store import Asked, DeadLetter, Key, Recorded, Store
+from oraculo.runtime import crash
 from oraculo.runtime.handle import Handled, Handler, explain
 from oraculo.runtime.work import FATE_OF, Closed, Fate, Outcome, Work
 from oraculo.wire import records, strict_json
@@ -169,6 +170,7 @@ class ProjectingHandler(Handler):
         left = [one for one in launches if one.state.run not in handled.broken]
         if left:
             self._settled.clear()  # nobody may see what is not written yet
+            crash.point("before_begin")
             try:
                 failed = await self._launch(left)
             finally:
