@@ -35,6 +35,7 @@ from oraculo.core.state import Orchestration
 from oraculo.engines.local import LocalEngine
 from oraculo.errors import SettingsError, StoreError, UnknownIdError
 from oraculo.flow_parts import broker_for, codec_of, flow_rules, on_kafka, registry_of, topics_of, topics_sink
+from oraculo.logs.deadlines import DeadlineLog
 from oraculo.logs.events import EventLog
 from oraculo.parts import audit_of, cache_of, defaults_of, engine_of, store_of, task_types_of, tracer_of
 from oraculo.ports.broker import Broker
@@ -126,7 +127,8 @@ class Oraculo:
             self.cache = cache_of(settings)
             if self.cache is not None:
                 stack.push_async_callback(self.cache.close)
-            observers: list[Observer] = [self.metrics, EventLog()]
+            deadlines = DeadlineLog(self.clock)
+            observers: list[Observer] = [self.metrics, EventLog(), deadlines]
             if self.tracer is not None:
                 observers.append(self.tracer)
                 await self.tracer.recover(store)
@@ -180,6 +182,7 @@ class Oraculo:
             self.metrics.watch(self.engine, self.reception, self.projections.all)
             await self.metrics.count_dead_letters(store)
             self._beside(stack, self.metrics.run(store))
+            self._beside(stack, deadlines.run(store))
             if self.tracer is not None:
                 self._beside(stack, self.tracer.run(store))
             for worker in self.workers:
