@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.given import T0, at
+from core.given import T0, Story, at, flow
 from oraculo.core import ticket
 from oraculo.core.agents import (
     Telemetry,
@@ -28,7 +28,7 @@ from oraculo.core.pheromones import decayed, net, strength
 from oraculo.core.plan import Backoff
 from oraculo.core.results import jittered
 from oraculo.core.ticket import RELAXED, STRICT, Qos, SlaRules
-from oraculo.core.verdict import budget_status, look_again_s
+from oraculo.core.verdict import budget_status, look_again_s, sla, violated
 from oraculo.core.vocabulary import Priority, RiskBand
 
 BANDS = {band.value: band for band in RiskBand}
@@ -279,3 +279,32 @@ def test_pheromone_of_signals() -> None:
 )
 def test_error_budget(left: float, status: str) -> None:
     assert budget_status(left) == status
+
+
+@pytest.mark.parametrize(
+    ("hours", "approaching", "critical"),
+    [(0, False, False), (3.19, False, False), (3.2001, True, True)],
+)
+def test_deadline_approaching_and_budget_critical(hours: float, approaching: bool, critical: bool) -> None:
+    """At 80 % of its time, of four hours here; below 20 % of it left."""
+    said = sla(Story(flow({"a": []})).state, at(3600 * hours))
+    assert (said["deadline_approaching"], said["budget_critical"]) == (approaching, critical)
+
+
+@pytest.mark.parametrize(
+    ("ok", "after", "stored", "violates"),
+    [
+        (False, 181, None, True),  # 180 s are allowed; completed − started
+        (False, 179, None, False),
+        (False, 1, 180_001, True),  # what the worker said comes first
+        (False, 500, 180_000, False),
+        (True, 500, None, False),  # it completed
+        (True, 1, 180_001, False),
+    ],
+)
+def test_violation(ok: bool, after: float, stored: int | None, violates: bool) -> None:
+    story = Story(flow({"a": []}))
+    story.confirm(0)
+    said = b"{}" if stored is None else b'{"actual_duration_ms":%d}' % stored
+    story.do(story.answer(0, ok=ok, dados=said), after)
+    assert violated(story.state, 0) is violates

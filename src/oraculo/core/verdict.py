@@ -6,6 +6,7 @@ readings of a state: the same state gives the same documents, whoever asks and h
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,7 +14,7 @@ from typing import Any
 
 from oraculo.core.consolidation import aggregate, milliseconds
 from oraculo.core.flow import Flow
-from oraculo.core.state import Orchestration
+from oraculo.core.state import Orchestration, Ticket
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Phase, Status, TicketStatus
 
@@ -93,10 +94,21 @@ def ticket_status(state: Orchestration, position: int) -> TicketStatus:
     return TicketStatus.RUNNING if ticket.phase is Phase.RUNNING else TicketStatus.PENDING
 
 
+def answered(ticket: Ticket) -> dict[str, Any]:
+    """What the last answer held."""
+    found = json.loads(ticket.dados)
+    return found if isinstance(found, dict) else {}
+
+
+def actual_duration_ms(ticket: Ticket) -> int | None:
+    """What the worker said, else the time between start and end."""
+    said = answered(ticket).get("actual_duration_ms")
+    return said if type(said) is int else milliseconds(ticket.started_at or ticket.dispatched_at, ticket.closed_at)
+
+
 def actual_ms(state: Orchestration, position: int) -> int:
     """How long a ticket took; its estimate when it never started."""
-    ticket = state.tickets[position]
-    taken = milliseconds(ticket.dispatched_at, ticket.closed_at)
+    taken = actual_duration_ms(state.tickets[position])
     return flow_of(state).specs[position].estimated_ms if taken is None else taken
 
 

@@ -10,7 +10,7 @@ from oraculo.core import compensation, ticket
 from oraculo.core.flow import Spec
 from oraculo.core.state import Orchestration, Ticket
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.verdict import flow_of, ticket_status
+from oraculo.core.verdict import actual_duration_ms, answered, flow_of, ticket_status
 from oraculo.core.vocabulary import Phase, Status
 from oraculo.wire import strict_json, trace_context
 from oraculo.wire.flow.instants import milliseconds, optional
@@ -77,7 +77,7 @@ def allocation(state: Orchestration, position: int, now: datetime) -> dict[str, 
     score = c3.priority_score(flow.risk_band, ticket.qos(flow.risk_band), created, created + task.timeout, now)
     return {
         "allocated_at": optional(one.dispatched_at),
-        "agent_id": _answered(one).get("agent_id"),
+        "agent_id": answered(one).get("agent_id"),
         "agent_type": "WORKER",
         "priority_score": round(score, 6),
         "agent_score": None,
@@ -93,15 +93,6 @@ def allocation(state: Orchestration, position: int, now: datetime) -> dict[str, 
         "anomaly_type": None,
         "anomaly_score": None,
     }
-
-
-def actual_duration_ms(one: Ticket) -> int | None:
-    """What the worker said, else the time between start and end."""
-    said = _answered(one).get("actual_duration_ms")
-    if type(said) is int:
-        return said
-    begun = one.started_at or one.dispatched_at
-    return None if one.closed_at is None or begun is None else max(0, (one.closed_at - begun) // _MS)
 
 
 def _created(state: Orchestration, one: Ticket) -> datetime:
@@ -151,9 +142,3 @@ def _error(one: Ticket) -> str | None:
         return None
     said = "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in one.erros or ())
     return said or one.reason
-
-
-def _answered(one: Ticket) -> dict[str, Any]:
-    """What the last answer held."""
-    found = strict_json.loads_trusted(one.dados) if one.dados != b"null" else None
-    return found if isinstance(found, dict) else {}
