@@ -4,9 +4,9 @@
 
 One process; the variants take turns, a block of orchestrations each, and what all blocks of a variant took together is
 compared: what else the machine does meanwhile, and how the database grows, is the same for all. Single blocks differ by
-15 % (the disk), so it takes some hundreds of them to tell 4 % from 5 %. Logs go to a file, spans over HTTP to a receiver in
-another process that reads and forgets them; the CPU time of a block is taken when its spans are sent. The in-process
-broker and workers are the dearest case: everything shares one core.
+15 % (the disk), so it takes some hundreds of them to tell 4 % from 5 %. Logs go to a file, spans over HTTP to a
+receiver in another process that reads and forgets them; the CPU time of a block is taken when its spans are sent. The
+in-process broker and workers are the dearest case: everything shares one core.
 """
 
 from __future__ import annotations
