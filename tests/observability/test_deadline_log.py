@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
 from datetime import timedelta
@@ -13,9 +14,11 @@ import structlog
 from core.given import RUN, T0, Story, flow, plan
 from oraculo.adapters.stores.sqlite import SqliteStore
 from oraculo.core.step import Step
+from oraculo.errors import StoreUnavailableError
+from oraculo.logs import deadlines
 from oraculo.logs.deadlines import DeadlineLog, level_of
 from oraculo.ports.observer import tell
-from oraculo.ports.store import Batch
+from oraculo.ports.store import Batch, Query, Summary
 from runtime.doubles import ManualClock
 
 FOUR_HOURS = timedelta(hours=4)
@@ -89,4 +92,26 @@ async def test_plans_of_an_earlier_process() -> None:
     heard = Heard()
     await heard.log._recover(store)
     assert [level for level, _, _ in heard.after(220)] == ["warning"]
+    await store.close()
+
+
+async def test_a_store_that_is_away_at_the_start_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away(SqliteStore):
+        times = 2
+
+        async def find(self, query: Query) -> list[Summary]:
+            if self.times:
+                self.times -= 1
+                raise StoreUnavailableError("away")
+            return await super().find(query)
+
+    monkeypatch.setattr(deadlines, "TICK", 0.001)
+    store, heard = Away(":memory:"), Heard()
+    await store.open()
+    await store.append(Batch(T0, [started().started]))
+    running = asyncio.create_task(heard.log.run(store))
+    async with asyncio.timeout(10):
+        while not heard.log._open:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    running.cancel()
     await store.close()

@@ -64,6 +64,7 @@ class LocalEngine:
     how many tickets of Fluxo C may be with workers at once; `tickets` is the queue that most of them go to.
     `retry_rate` bounds how many attempts after the first one queue gets in a second."""
 
+    performs: type[Performer] = Performer
     minds = True  # looks after deadlines, and after what dead processes left
     grace: timedelta | None = GRACE  # overdue for so long: it does, whoever should; None: never
 
@@ -178,7 +179,7 @@ class LocalEngine:
 
     def _make_performer(self, notifier: Notifier | None) -> Performer:
         """Who does what is owed."""
-        return Performer(
+        return self.performs(
             self.broker,
             notifier,
             self.clock,

@@ -6,6 +6,7 @@ The process that opened a plan says so; after a restart, the one that has the st
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
@@ -15,6 +16,7 @@ import structlog
 from oraculo.core import events as ev
 from oraculo.core.cognitive import TIPO
 from oraculo.core.vocabulary import Status
+from oraculo.errors import StoreError
 from oraculo.ports.clock import Clock
 from oraculo.ports.observer import Told
 from oraculo.ports.store import Batch, Query, Store
@@ -73,9 +75,12 @@ class DeadlineLog:
 
     async def run(self, store: Store) -> None:
         """For ever."""
-        if not store.shared:
-            await self._recover(store)
+        known = store.shared
         while True:
+            if not known:
+                with contextlib.suppress(StoreError):  # away: at the next look
+                    await self._recover(store)
+                    known = True
             await asyncio.sleep(TICK)
             self.look()
 

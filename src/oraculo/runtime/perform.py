@@ -12,48 +12,45 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 import structlog
 
-from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
+from oraculo.core.commands import ConfirmDispatch, RecordResult
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.state import NoticePhase, Orchestration
 from oraculo.core.ticket_id import ticket_id
-from oraculo.errors import BrokerError, BrokerUnavailableError, StoreError
+from oraculo.errors import BrokerError, BrokerUnavailableError
 from oraculo.ports.broker import Broker, Outgoing, forgets
 from oraculo.ports.clock import Clock
-from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
+from oraculo.ports.notifier import Notifier
 from oraculo.runtime import crash
 from oraculo.runtime.ceiling import Ceiling, score_of
+from oraculo.runtime.notices import Lookup, Notices, Report
 from oraculo.runtime.pace import Pace
 from oraculo.runtime.work import Work
-from oraculo.wire import trace_context
 from oraculo.wire.orders import OrderWriter
 
 log = structlog.get_logger("oraculo.perform")
 
 BATCH = 1000
 AT_ONCE = 3  # batches that wait for their confirmation
-NOTICES_AT_ONCE = 32
 RETRY_FIRST, RETRY_MOST = 0.05, 5.0
 CONFIRM_AFTER = 0.1  # seconds
 PACE = 0.02  # seconds between two looks at whose turn it is
-QUEUE_TRIES = 60
 POSTPONE = 0.5  # seconds that single messages wait which a working broker did not take
 
 Owed = tuple[int, int, int, Outgoing, datetime]  # run, position, attempt, message, owed since
-Report = Callable[[list[Work]], None]
-Lookup = Callable[[int], Awaitable[bytes | None]]
 StillOwed = Callable[[int, Sequence[tuple[int, int]]], Sequence[tuple[int, int]]]
 
 
 class Performer:
     """`report` takes the commands that outcomes become; `result_of` gives the final document of an orchestration;
-    `still_owed` those of some (position, attempt) of a run that may still be owed. Confirmations are reported
-    together, `confirm_after` seconds after the first. `retry_rate`: so many attempts after the first go to one queue in
-    a second."""
+    `still_owed` those of some (position, attempt) of a run that may still be owed; `retry_rate`: so many attempts
+    after the first go to one queue in a second."""
+
+    confirm_after = CONFIRM_AFTER  # seconds after the first, confirmations are reported together
 
     def __init__(
         self,
@@ -65,18 +62,14 @@ class Performer:
         still_owed: StillOwed = lambda _run, tickets: tickets,
         writer: OrderWriter | None = None,
         ceiling: int | None = None,
-        confirm_after: float = CONFIRM_AFTER,
         retry_rate: float | None = None,
     ) -> None:
         self._broker = broker
-        self._notifier = notifier
         self._clock = clock
         self._report = report
-        self._result_of = result_of
         self._still_owed = still_owed
         self._writer = writer or OrderWriter()
         self.ceiling: Ceiling[Owed] | None = None if ceiling is None else Ceiling(ceiling)
-        self._confirm_after = confirm_after
         self._pace: Pace[Owed] | None = None if retry_rate is None else Pace(retry_rate)
         self._pacing: asyncio.TimerHandle | None = None
         self._owed: deque[Owed] = deque()
@@ -87,8 +80,7 @@ class Performer:
         self._postponing: asyncio.TimerHandle | None = None
         self._absent: set[str] = set()  # queues that nobody has made yet
         self._arrived = asyncio.Event()
-        self._notices: set[asyncio.Task[None]] = set()
-        self._gate = asyncio.Semaphore(NOTICES_AT_ONCE)
+        self._notices = Notices(broker, notifier, report, result_of)
         self.failing_since: datetime | None = None  # publishing fails since then
         self.published = 0
         self._confirmed: dict[int, list[tuple[int, int]]] = {}
@@ -117,7 +109,7 @@ class Performer:
                     self._arrived.set()
                 case Notify(number, attempt):
                     if state.notices[number].phase is NoticePhase.OWED:
-                        self._notify(state, number, attempt)
+                        self._notices.take(state, number, attempt)
 
     def _schedule(self, state: Orchestration, owed: Owed) -> None:
         """For later, when too many tickets are with workers."""
@@ -175,7 +167,7 @@ class Performer:
 
     async def flush(self) -> None:
         """What was taken, now: returns when it is confirmed, refused or postponed, and every notice was tried once."""
-        owed, notices = list(self._owed), set(self._notices)
+        owed, notices = list(self._owed), set(self._notices.flying)
         self._owed.clear()
         if owed:
             self._batches.append(owed)
@@ -190,7 +182,9 @@ class Performer:
 
     @property
     def waiting(self) -> int:
-        return len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices) + len(self._confirmed)
+        return (
+            len(self._owed) + self._in_flight + len(self._postponed) + len(self._notices.flying) + len(self._confirmed)
+        )
 
     @property
     def held_back(self) -> int:
@@ -332,7 +326,7 @@ class Performer:
             if self._absent:
                 self._absent.discard(message.queue)
         if self._recording is None:
-            self._recording = asyncio.get_running_loop().call_later(self._confirm_after, self._record)
+            self._recording = asyncio.get_running_loop().call_later(self.confirm_after, self._record)
 
     def confirmed(self, run: int) -> list[tuple[int, int]]:
         """What a broker has confirmed of this orchestration and is not recorded yet."""
@@ -352,87 +346,11 @@ class Performer:
         if works:
             self._report(works)
 
-    # -- notices -----------------------------------------------------------------------------------------------------
-
-    def _notify(self, state: Orchestration, number: int, attempt: int) -> None:
-        target = state.notices[number].target
-        where = state.plan.notify.webhook if target == "webhook" else state.plan.notify.queue
-        trace = None
-        if state.traceparent is not None:
-            trace = trace_context.child(state.traceparent, trace_context.notice_span(state.run, number, attempt))
-        task = asyncio.create_task(
-            self._deliver(state.run, state.correlation_id, number, attempt, target, where or "", trace)
-        )
-        self._notices.add(task)
-        task.add_done_callback(self._notices.discard)
-
-    async def _deliver(
-        self, run: int, name: str, number: int, attempt: int, target: str, where: str, trace: str | None
-    ) -> None:
-        async with self._gate:
-            body = await self._read_result(run)
-            crash.point("before_notify")
-            identity = f"{name}.{number}" if target == "fila" else f"orc_{run:x}_{number}"
-            if body is None:
-                receipt = Receipt(Outcome.REFUSED, "the result is no longer stored")
-            elif target == "fila":
-                headers = {trace_context.HEADER: trace} if trace is not None else None
-                receipt = await self._to_queue(Outgoing(where, body, identity, headers))
-            elif self._notifier is None:
-                receipt = Receipt(Outcome.REFUSED, "webhooks are not configured")
-            else:
-                receipt = await self._notifier.notify(Notice(where, identity, body, trace))
-            crash.point("after_notify")
-        log.info(
-            "notice",
-            correlation_id=name,
-            target=target,
-            attempt=attempt,
-            outcome=receipt.outcome,
-            detail=receipt.detail,
-        )
-        report = RecordDelivery(
-            number,
-            attempt,
-            delivered=receipt.outcome is Outcome.DELIVERED,
-            final=receipt.outcome is Outcome.REFUSED,
-            detail=receipt.detail,
-            retry_after=receipt.retry_after,
-        )
-        self._report([Work(report, run=run)])
-
-    async def _read_result(self, run: int) -> bytes | None:
-        """A store that is away is waited for: the notice is owed, and nobody else would try it again."""
-        pause = RETRY_FIRST
-        while True:
-            try:
-                return await self._result_of(run)
-            except StoreError as error:
-                log.warning("cannot read a result", error=str(error))
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, RETRY_MOST)
-
-    async def _to_queue(self, message: Outgoing) -> Receipt:
-        for _ in range(QUEUE_TRIES):
-            try:
-                await self._broker.publish([message])
-            except BrokerUnavailableError as error:
-                if error.refused:
-                    return Receipt(Outcome.REFUSED, error.refused[0][1])
-                if not error.works:
-                    return Receipt(Outcome.RETRY, str(error))
-                await asyncio.sleep(POSTPONE)  # somebody may be about to make the queue
-                continue
-            except Exception as error:
-                return Receipt(Outcome.RETRY, str(error) or type(error).__name__)
-            return Receipt(Outcome.DELIVERED, f"published to {message.queue}")
-        return Receipt(Outcome.RETRY, f"the queue {message.queue} does not exist")
-
     async def close(self) -> None:
         for timer in (self._recording, self._postponing, self._pacing):
             if timer is not None:
                 timer.cancel()
-        left = [*self._notices, *self._flying]
+        left = [*self._notices.flying, *self._flying]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)

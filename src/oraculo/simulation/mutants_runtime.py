@@ -22,7 +22,7 @@ from oraculo.runtime.cache import StateCache
 from oraculo.runtime.gateway import Gateway
 from oraculo.runtime.handle import Handler
 from oraculo.runtime.intake import Intake
-from oraculo.runtime.perform import Performer
+from oraculo.runtime.notices import Notices
 from oraculo.runtime.timers import Timers
 from oraculo.runtime.work import Fate, Outcome
 from oraculo.simulation.mutants import Mutant, patched
@@ -32,7 +32,7 @@ _UNMASKED = ("unmasked",)
 
 _init, _recover = LocalEngine.__init__, LocalEngine._recover
 _commit, _state, _one = Handler._commit, Handler.state, Handler._one
-_take, _to_queue, _set, _apply = Intake.take, Performer._to_queue, Timers.set, sqlite_write.apply
+_take, _to_queue, _set, _apply = Intake.take, Notices._to_queue, Timers.set, sqlite_write.apply
 
 
 def _built(change: Callable[[LocalEngine], None]) -> AbstractContextManager[None]:
@@ -133,10 +133,10 @@ def own_work_lost_with_the_store() -> AbstractContextManager[None]:
 
 
 def notice_gives_up_when_store_is_away() -> AbstractContextManager[None]:
-    async def read(self: Performer, run: int) -> bytes | None:
+    async def read(self: Notices, run: int) -> bytes | None:
         return await self._result_of(run)
 
-    return patched((Performer, "_read_result", read))
+    return patched((Notices, "_read_result", read))
 
 
 def stale_cache_after_failed_commit() -> AbstractContextManager[None]:
@@ -173,22 +173,22 @@ def quarantine_drops_the_bytes() -> AbstractContextManager[None]:
 def two_ids_for_one_notice() -> AbstractContextManager[None]:
     numbers = count()
 
-    async def to_queue(self: Performer, message: Outgoing) -> Any:
+    async def to_queue(self: Notices, message: Outgoing) -> Any:
         message.message_id += f"-{next(numbers)}"
         return await _to_queue(self, message)
 
-    return patched((Performer, "_to_queue", to_queue))
+    return patched((Notices, "_to_queue", to_queue))
 
 
 def notice_recorded_before_sent() -> AbstractContextManager[None]:
     from oraculo.ports.notifier import Outcome as Sent
     from oraculo.ports.notifier import Receipt
 
-    async def to_queue(self: Performer, message: Outgoing) -> Any:
+    async def to_queue(self: Notices, message: Outgoing) -> Any:
         await _to_queue(self, message)
         return Receipt(Sent.DELIVERED, "hopefully")
 
-    return patched((Performer, "_to_queue", to_queue))
+    return patched((Notices, "_to_queue", to_queue))
 
 
 def clock_follows_the_wall() -> AbstractContextManager[None]:

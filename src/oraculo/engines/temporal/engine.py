@@ -34,7 +34,6 @@ from oraculo.engines.temporal.perform import OncePerformer
 from oraculo.errors import EngineUnavailableError, StoreError, StoreUnavailableError
 from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
-from oraculo.ports.notifier import Notifier
 from oraculo.ports.sharing import sharing
 from oraculo.ports.store import Store
 from oraculo.runtime.loops import for_ever
@@ -57,6 +56,7 @@ ASKED = (Cancel, Approve)  # whoever sends one wants to know what became of it
 class TemporalEngine(LocalEngine):
     minds = False  # the workflows do
     grace = None
+    performs = OncePerformer
     performer: OncePerformer
 
     def __init__(
@@ -78,19 +78,6 @@ class TemporalEngine(LocalEngine):
 
     def _make_handler(self) -> ProjectingHandler:
         return ProjectingHandler(self.store, self.clock, self._launch)
-
-    def _make_performer(self, notifier: Notifier | None) -> OncePerformer:
-        return OncePerformer(
-            self.broker,
-            notifier,
-            self.clock,
-            self.enqueue,
-            self.store.result,
-            self.handler.still_owed,
-            self.writer,
-            self._ceiling,
-            self._retry_rate,
-        )
 
     async def start(self) -> Self:
         await super().start()

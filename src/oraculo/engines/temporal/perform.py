@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
 from oraculo.core.effects import Effect, Notify, Publish
@@ -17,9 +18,9 @@ from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.notifier import Notifier
-from oraculo.runtime.perform import Lookup, Performer, Report, StillOwed
+from oraculo.runtime.notices import Report
+from oraculo.runtime.perform import Performer
 from oraculo.runtime.work import Work
-from oraculo.wire.orders import OrderWriter
 
 Order = tuple[int, int]  # position and attempt
 MOST = 20_000  # orchestrations that are remembered
@@ -37,21 +38,12 @@ class Sent:
 class OncePerformer(Performer):
     """`report` gets what nobody here waits for."""
 
+    confirm_after = 0.0
+
     def __init__(
-        self,
-        broker: Broker,
-        notifier: Notifier | None,
-        clock: Clock,
-        report: Report,
-        result_of: Lookup,
-        still_owed: StillOwed,
-        writer: OrderWriter | None = None,
-        ceiling: int | None = None,
-        retry_rate: float | None = None,
+        self, broker: Broker, notifier: Notifier | None, clock: Clock, report: Report, *more: Any, **options: Any
     ) -> None:
-        super().__init__(
-            broker, notifier, clock, self._reported, result_of, still_owed, writer, ceiling, 0.0, retry_rate
-        )
+        super().__init__(broker, notifier, clock, self._reported, *more, **options)
         self._pass_on = report
         self._sent: OrderedDict[int, Sent] = OrderedDict()
 
