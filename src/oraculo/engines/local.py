@@ -428,7 +428,9 @@ class LocalEngine:
         """Send again what is owed and wake what is due. Doing it twice does no harm."""
         if self.replica is not None:
             await self.replica.start()
-            alone = len(await self.replica.members()) == 1
+            members = len(await self.replica.members())
+            alone = members == 1
+            self._share(members)
         else:
             alone = True
             last = await self.store.last_instant()
@@ -472,15 +474,20 @@ class LocalEngine:
                 ceiling.with_workers(fold((r.at, r.events) for r in recorded), partial(forgets, self.broker))
             query.before_run = found[-1].run
 
+    def _share(self, members: int) -> None:
+        """Each process keeps to its part, and has at least one."""
+        if self.performer.ceiling is not None and self._ceiling is not None:
+            self.performer.ceiling.limit = max(1, self._ceiling // max(1, members))
+
     async def _ceiling_loop(self) -> None:
         """While tickets wait: others may have ended what we sent, and who waits becomes more urgent."""
         while True:
             await asyncio.sleep(CEILING_AGAIN)
+            if self.replica is not None:
+                self._share(len(await self.replica.members()))
             ceiling = self.performer.ceiling
             if ceiling is None or not len(ceiling):
                 continue
-            if self.replica is not None and self._ceiling is not None:
-                ceiling.limit = max(1, self._ceiling // max(1, len(await self.replica.members())))
             for run in ceiling.runs:
                 state = await self.handler.state(run)
                 if state is not None:
