@@ -2,29 +2,67 @@
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-__all__ = ["AsyncClient", "Client", "Oraculo", "WorkError", "Worker", "__version__"]
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "BatchRefusedError",
+    "Client",
+    "ConflictError",
+    "NotFoundError",
+    "Oraculo",
+    "OraculoError",
+    "Page",
+    "Plan",
+    "RunDetails",
+    "RunEvent",
+    "RunResult",
+    "RunSummary",
+    "ServerUnreachableError",
+    "SettingsError",
+    "Submitted",
+    "UnavailableError",
+    "WorkError",
+    "Worker",
+    "__version__",
+]
 
 if TYPE_CHECKING:
-    from oraculo.bootstrap import Oraculo
-    from oraculo.client import AsyncClient, Client
-    from oraculo.errors import WorkError
-    from oraculo.worker import Worker
+    from oraculo.client.async_client import AsyncClient
+    from oraculo.client.client import Client
+    from oraculo.client.results import Page, RunDetails, RunEvent, RunResult, RunSummary, Submitted
+    from oraculo.errors import (
+        ApiError,
+        BatchRefusedError,
+        ConflictError,
+        NotFoundError,
+        OraculoError,
+        ServerUnreachableError,
+        SettingsError,
+        UnavailableError,
+        WorkError,
+    )
+    from oraculo.plans.python.builder import Plan
+    from oraculo.service import Oraculo
+    from oraculo.worker.worker import Worker
 
 _HOME = {
-    "AsyncClient": "oraculo.client",
-    "Client": "oraculo.client",
-    "Oraculo": "oraculo.bootstrap",
-    "WorkError": "oraculo.errors",
-    "Worker": "oraculo.worker",
+    "Oraculo": "oraculo.service",
+    "AsyncClient": "oraculo.client.async_client",
+    "Client": "oraculo.client.client",
+    "Plan": "oraculo.plans.python.builder",
+    "Worker": "oraculo.worker.worker",
+    **dict.fromkeys(
+        ("Page", "RunDetails", "RunEvent", "RunResult", "RunSummary", "Submitted"), "oraculo.client.results"
+    ),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when first used, so that `import oraculo` stays quick."""
-    if name in _HOME:
-        from importlib import import_module
+    """Import a public name when it is first used, so that `import oraculo` stays quick."""
+    if name not in __all__:
+        raise AttributeError(f"module 'oraculo' has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'oraculo' has no attribute {name!r}")
+    return getattr(import_module(_HOME.get(name, "oraculo.errors")), name)

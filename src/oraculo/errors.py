@@ -5,21 +5,36 @@
     ├── MissingExtraError         a technology was asked for whose client is not installed
     ├── WireError                 bytes that are not an acceptable message or request
     ├── PlanError                 a well-formed request that makes no valid plan
+    │   └── UnknownTaskTypeError  it names a task type that there is not
+    ├── ExpressionError           an expression that cannot be read, or cannot be evaluated over these values
+    │   └── ExpressionCostError   its evaluation needs more units than it may have
     ├── DuplicateCorrelationError same correlation_id or idempotency key, another body
     ├── UnknownIdError            no such orchestration, ticket, lease, dead letter or task type
+    ├── RunEndedError             an orchestration that has ended cannot be paused or resumed
+    ├── SignalError               a signal that an orchestration does not take
+    ├── DecisionError             a decision of a human that does not count
+    ├── RetryError                a run that cannot be tried again like this
     ├── BusyError                 too much work is open; come back later
-    ├── StoreError
-    │   ├── StoreUnavailableError the database cannot be read or written right now
-    │   │   ├── FencedError       another process has taken over what this one was doing
-    │   │   └── EngineUnavailableError the server that runs the workflows cannot be reached right now
-    │   └── StoreTooNewError      the database was written by a newer Oráculo
-    ├── BrokerError
-    │   ├── BrokerUnavailableError the broker did not confirm
-    │   └── RegistryUnavailableError the schema registry cannot be asked right now
-    ├── SinkUnavailableError      what a projection writes to cannot be reached right now
+    ├── QuotaError                a key has used up one of its limits
+    ├── UnavailableError          a server that is needed cannot be used right now; trying again later may work
+    │   ├── StoreUnavailableError the database cannot be read or written (also a StoreError)
+    │   │   └── FencedError       another process has taken over what this one was doing
+    │   ├── EngineUnavailableError the server that runs the workflows cannot be reached (also a StoreError)
+    │   ├── BrokerUnavailableError the broker did not confirm (also a BrokerError)
+    │   ├── RegistryUnavailableError the schema registry cannot be asked (also a BrokerError)
+    │   ├── SinkUnavailableError  what a projection writes to cannot be reached
+    │   ├── IdentityUnavailableError the identity provider cannot be asked
+    │   └── ServerUnreachableError a client got no answer from the server
+    ├── StoreError                state cannot be read or written
+    │   ├── StoreTooNewError      the database was written by a newer Oráculo
+    │   └── StoreTooOldError      the database lacks migrations, and they may not be applied at start
+    ├── BrokerError               messages cannot be sent or read
     ├── WorkError                 raised by worker functions: the work failed, and how
-    ├── ApiError                  the server answered a client with a problem document
-    └── ServerUnreachableError    a client got no answer from the server
+    ├── WorkerTargetError         `module:name` names no worker
+    └── ApiError                  the server answered a client with a problem document
+        ├── NotFoundError         the server knows no such thing, or no longer
+        ├── ConflictError         the request contradicts what the server has
+        └── BatchRefusedError     some of many requests were refused
 
 Expected refusals of the core (a late answer, a duplicate, a stale timer) are events or nothing at all,
 never exceptions.
@@ -32,7 +47,7 @@ from typing import Any
 
 
 class OraculoError(Exception):
-    """Root of the tree."""
+    """The base of every error that Oráculo raises."""
 
 
 class SettingsError(OraculoError):
@@ -41,6 +56,7 @@ class SettingsError(OraculoError):
     def __init__(self, variable: str, value: str, allowed: str) -> None:
         super().__init__(f"{variable}={value!r} is not allowed: {allowed}")
         self.variable = variable
+        self.allowed = allowed
 
 
 class MissingExtraError(OraculoError):
@@ -73,6 +89,35 @@ class PlanError(OraculoError):
         self.where = where
 
 
+class UnknownTaskTypeError(PlanError):
+    """A request names a task type that there is not; `known` are those that there are."""
+
+    def __init__(self, tipo: str, known: Sequence[str]) -> None:
+        super().__init__(f"unknown task type {tipo!r}; known: {', '.join(known) or 'none yet'}", "tipo")
+        self.known = list(known)
+
+
+class ExpressionError(OraculoError):
+    """An expression that cannot be read, or cannot be evaluated over these values.
+
+    `position` counts characters of the expression from 0; `source` is the expression, once it is known.
+    """
+
+    def __init__(self, message: str, position: int, source: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+        self.source = source
+
+    def __str__(self) -> str:
+        where = f" at column {self.position + 1}"
+        return f"{self.message}{where} of {self.source!r}" if self.source else f"{self.message}{where}"
+
+
+class ExpressionCostError(ExpressionError):
+    """The evaluation of an expression needs more units than it may have."""
+
+
 class DuplicateCorrelationError(OraculoError):
     """The same correlation_id or idempotency key was used before with another body."""
 
@@ -83,7 +128,7 @@ class DuplicateCorrelationError(OraculoError):
 
 
 class UnknownIdError(OraculoError):
-    """There is no such thing."""
+    """There is no orchestration, ticket, lease, dead letter or task type with that id."""
 
     def __init__(self, what: str, value: str) -> None:
         super().__init__(f"no {what} {value!r}")
@@ -91,15 +136,66 @@ class UnknownIdError(OraculoError):
         self.value = value
 
 
+class RunEndedError(OraculoError):
+    """An orchestration that has ended cannot be paused or resumed."""
+
+    def __init__(self, correlation_id: str, status: str) -> None:
+        super().__init__(f"{correlation_id!r} has ended as {status}")
+
+
+class SignalError(OraculoError):
+    """A signal that an orchestration does not take: `reason` is `ended`, `unknown` or `full`; `known` are the names of
+    the signals that its waits have."""
+
+    def __init__(self, reason: str, detail: str, known: Sequence[str] = ()) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.known = list(known)
+
+
+class DecisionError(OraculoError):
+    """A decision of a human that does not count: `reason` is `own`, `role`, `several`, `not_waiting` or `unknown_task`;
+    `known` are the names of tasks, or of roles, that there are."""
+
+    def __init__(self, reason: str, detail: str, known: Sequence[str] = ()) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.known = list(known)
+
+
+class RetryError(OraculoError):
+    """A run that cannot be tried again like this: `reason` is `open`, `nothing_failed` or `unknown_task`; `known` are
+    the names of its tasks."""
+
+    def __init__(self, reason: str, detail: str, known: Sequence[str] = ()) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.known = list(known)
+
+
 class BusyError(OraculoError):
     """Too much work is open; nothing was accepted, come back later."""
 
 
+class QuotaError(OraculoError):
+    """A key has used up one of its limits: `open` or `per_second`. `wait_s` says after how long it may try again, when
+    that is known."""
+
+    def __init__(self, limit: str, detail: str, wait_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.limit = limit
+        self.wait_s = wait_s
+
+
+class UnavailableError(OraculoError):
+    """A server that is needed cannot be used right now; trying again later may work."""
+
+
 class StoreError(OraculoError):
-    """The store failed."""
+    """The state of orchestrations cannot be read or written."""
 
 
-class StoreUnavailableError(StoreError):
+class StoreUnavailableError(UnavailableError, StoreError):
     """The database cannot be read or written right now; nothing was accepted."""
 
 
@@ -107,7 +203,7 @@ class FencedError(StoreUnavailableError):
     """The lease of this process ran out and another one took over: nothing more is written before it joins again."""
 
 
-class EngineUnavailableError(StoreUnavailableError):
+class EngineUnavailableError(UnavailableError, StoreError):
     """The server that keeps the state of orchestrations as workflows cannot be used right now; nothing was accepted."""
 
 
@@ -115,51 +211,48 @@ class StoreTooNewError(StoreError):
     """The database was written by a newer Oráculo than this one."""
 
 
+class StoreTooOldError(StoreError):
+    """The database lacks migrations, and this process was told not to apply them."""
+
+
 class BrokerError(OraculoError):
-    """The broker failed."""
+    """Messages cannot be sent or read."""
 
 
-class BrokerUnavailableError(BrokerError):
-    """The broker did not confirm; whatever was sent may or may not have arrived.
-
-    `unconfirmed` are the messages that this is true of (None: all that were sent; the others are confirmed). `refused`
-    are pairs of a message and the reason why the broker will never take it (too large, a name that it does not allow).
-    `works` says that the broker itself is fine, and only these messages have to wait: nobody has made their queue yet.
-    """
-
-    def __init__(
-        self,
-        detail: str,
-        *,
-        unconfirmed: Sequence[Any] | None = None,
-        refused: Sequence[tuple[Any, str]] = (),
-        works: bool = False,
-    ) -> None:
-        super().__init__(detail)
-        self.unconfirmed = unconfirmed
-        self.refused = list(refused)
-        self.works = works
+class BrokerUnavailableError(UnavailableError, BrokerError):
+    """The broker is away, or did not confirm; whatever was sent may or may not have arrived."""
 
 
-class RegistryUnavailableError(BrokerError):
+class RegistryUnavailableError(UnavailableError, BrokerError):
     """The schema registry cannot be asked right now. Nothing is wrong with the message; try again later."""
 
 
-class SinkUnavailableError(OraculoError):
+class SinkUnavailableError(UnavailableError):
     """Where a projection writes to cannot be reached; nothing is lost, it is written when that is back."""
+
+
+class IdentityUnavailableError(UnavailableError):
+    """The identity provider has to be asked who a user is, and cannot be."""
 
 
 class WorkError(OraculoError):
     """Raise it in a worker function to say how the work failed.
 
-    `definitivo=True` means that trying again cannot help, so the orchestrator does not retry.
+    `final=True` means that trying again cannot help, so the orchestrator does not retry. `codigo` and `definitivo` are
+    the same as `code` and `final`.
     """
 
-    def __init__(self, mensagem: str, *, codigo: str = "erro", definitivo: bool = False) -> None:
+    def __init__(
+        self, mensagem: str, *, code: str = "erro", final: bool = False, codigo: str = "", definitivo: bool = False
+    ) -> None:
         super().__init__(mensagem)
         self.mensagem = mensagem
-        self.codigo = codigo
-        self.definitivo = definitivo
+        self.codigo = codigo or code
+        self.definitivo = definitivo or final
+
+
+class WorkerTargetError(OraculoError):
+    """A command was given `module:name` of a worker, and there is none."""
 
 
 class ApiError(OraculoError):
@@ -173,7 +266,27 @@ class ApiError(OraculoError):
         self.problem = dict(problem or {})
 
 
-class ServerUnreachableError(OraculoError):
+class NotFoundError(ApiError):
+    """The server knows no such orchestration, ticket, dead letter, lease or task type, or no longer (404, 410)."""
+
+
+class ConflictError(ApiError):
+    """The request contradicts what the server has, like a `correlation_id` that was used with another body (409)."""
+
+
+class BatchRefusedError(ApiError):
+    """Some of many requests were refused. `items` has, in order, an ApiError for each that was refused and what
+    `submit` would have returned for the others; the rest of the error is that of the first refusal."""
+
+    def __init__(self, items: Sequence[Any]) -> None:
+        refused = [one for one in items if isinstance(one, ApiError)]
+        first = refused[0]
+        detail = f"{len(refused)} of {len(items)} were refused, the first: {first.detail}"
+        super().__init__(first.status, first.title, detail, first.problem)
+        self.items = list(items)
+
+
+class ServerUnreachableError(UnavailableError):
     """No answer from the server: it is down, or not there, or the connection broke.
 
     `connected` says that it was there and went away before it answered: what was sent may have arrived.

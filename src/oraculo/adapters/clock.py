@@ -1,4 +1,4 @@
-"""The process clock: wall time at the start, then only forward, by a clock that nobody can set."""
+"""The process clock: wall time at the start, then only forward, by a monotonic clock, which cannot be set."""
 
 from __future__ import annotations
 

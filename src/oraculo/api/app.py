@@ -4,50 +4,79 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
+from starlette.types import Scope as AsgiScope
 
 from oraculo import __version__
 from oraculo.api import (
+    batch,
     brokers,
     dead_letters,
+    destination_pauses,
     health,
+    human_input,
     journal,
+    keys,
     openapi,
     orchestrations,
+    order_data,
+    pauses,
     plans,
     problems,
     replicas,
+    retries,
+    schedules,
     task_types,
     tickets,
     workers,
     workflows,
 )
+from oraculo.api.access import GuardedRoute, check_declared, needs
 from oraculo.api.auth import Auth
+from oraculo.api.body import BodyBudget
+from oraculo.api.cookies import CookieLimit
+from oraculo.api.guessing import GuessLimiter
 from oraculo.api.journal import HEARTBEAT_S
-from oraculo.api.middleware import Failures, Head, SecurityHeaders
+from oraculo.api.middleware import Failures, Framing, Head, SecurityHeaders
 from oraculo.api.paths import CanonicalPath
 from oraculo.api.serving import answered
+from oraculo.api.session import Sessions
+from oraculo.api.static_paths import StaticPaths
 from oraculo.api.tracing import Traced
 from oraculo.api.waiting import Waits
-from oraculo.bootstrap import Oraculo
+from oraculo.api.words import AnswerWords
+from oraculo.bootstrap.adapters import identity_of
+from oraculo.core.access import Scope
 from oraculo.dashboard import frame
 from oraculo.dashboard import routes as dashboard
+from oraculo.loopback import is_loopback
+from oraculo.service import Oraculo
 
 ROUTERS = [  # an id is one segment, so no route shadows another; the busiest are asked first
     orchestrations.router,
+    batch.router,
     journal.router,
+    human_input.router,
+    pauses.router,
+    destination_pauses.router,
+    retries.router,
     plans.router,
     workflows.router,
     tickets.router,
     task_types.router,
+    schedules.router,
     dead_letters.router,
     workers.router,
+    order_data.router,
     brokers.router,
     replicas.router,
+    keys.router,
     health.router,
     *dashboard.ROUTERS,
 ]
@@ -62,12 +91,12 @@ def create_app(
     routers: Sequence[APIRouter] = ROUTERS,
 ) -> FastAPI:
     """Serve this orchestrator. One that is not entered yet is entered and left with the app's lifespan; one that is
-    entered already stays with whoever entered it. Call `app.state.waits.stop()` before telling the server to exit, so
-    that long polls and streams end at once."""
+    entered already stays with its owner. Call `app.state.waits.stop()` before telling the server to exit, so
+    that long polls and streams end at once. RuntimeError: a route does not declare what its callers need."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        if hasattr(oraculo, "engine"):
+        if oraculo.is_open:
             yield
             return
         async with oraculo:
@@ -84,25 +113,59 @@ def create_app(
     )
     app.state.oraculo = oraculo
     app.state.waits = Waits()
+    app.state.guesses = GuessLimiter()
+    app.state.identity = identity_of(oraculo.settings, oraculo.clock)
+    app.state.sessions = Sessions(oraculo.settings.api_key)
+    app.state.body_budget = BodyBudget()
     app.state.body_seconds = body_seconds
     app.state.heartbeat_seconds = heartbeat_seconds
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     for router in routers:
         app.router.routes.extend(router.routes)  # include_router would look them up anew for every request
-    app.add_api_route("/openapi.json", _openapi, include_in_schema=False, response_class=Response)
-    for expected in problems.EXPECTED:
+    app.router.routes.append(GuardedRoute("/openapi.json", _openapi, include_in_schema=False, response_class=Response))
+    check_declared(app.router.routes)
+    app.router.middleware_stack = StaticPaths(app.router)
+    for expected in problems.EXPECTED_ERRORS:
         app.add_exception_handler(expected, _refuse)
     # The last one added is the first one asked.
     app.add_middleware(Failures)
-    app.add_middleware(Auth, settings=oraculo.settings)
+    app.add_middleware(
+        Auth,
+        settings=oraculo.settings,
+        sessions=app.state.sessions,
+        keys=lambda: oraculo.keys if oraculo.is_open else None,
+        guesses=app.state.guesses,
+        link_allows=partial(_link_allows, oraculo),
+        users=app.state.identity,
+    )
+    app.add_middleware(AnswerWords)
     app.add_middleware(CanonicalPath)
-    app.add_middleware(SecurityHeaders)
+    known = oraculo.settings
+    app.add_middleware(SecurityHeaders, strict_transport=bool(known.tls.cert) and not is_loopback(known.host))
     app.add_middleware(Head)
+    app.add_middleware(CookieLimit)
+    app.add_middleware(Framing)
     if oraculo.tracer is not None:
         app.add_middleware(Traced, tracer=oraculo.tracer)
     return app
 
 
+def _link_allows(oraculo: Oraculo, scope: AsgiScope) -> bool:
+    """Whether the address is a signed one of an order that is still good."""
+    references = oraculo.references if oraculo.is_open else None
+    if references is None or scope["method"] != "GET":
+        return False
+    try:
+        query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"), max_num_fields=10))
+    except ValueError:
+        return False
+    try:
+        return references.links.allows(scope["path"].rpartition("/")[2], query, oraculo.now())
+    except OSError:  # there is no key to judge it by
+        return False
+
+
+@needs(Scope.DOCS_READ)
 async def _openapi(request: Request) -> Response:
     return answered(openapi.document(request.app))
 

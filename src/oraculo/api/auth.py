@@ -1,14 +1,16 @@
-"""Who may call: a key for everybody when one is set; without one, nobody from another site or beyond this machine.
+"""Authentication: ORACULO_API_KEY, or a key of the store; without any, only callers on this machine and of this site.
 
-`/health` and `/ready` are open, by exact path: probes have no keys and learn nothing. So are the page where a key is
-given and the style and scripts that it needs. Everything else, unknown routes and `/metrics` included, needs the key,
-or the session of a browser whose user gave it. With a session alone, whatever changes something needs its token too.
+`/health` and `/ready` are open, by exact path: probes have no keys, and learn no more than whether it works. So are the
+page where a key is given and the style and scripts that it needs. Everything else, unknown routes and `/metrics`
+included, needs a key, or the session of a browser whose user gave one. With a session alone, whatever changes something
+needs its token too. On loopback and without ORACULO_API_KEY no key is asked for, but one that is sent is judged.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+from collections.abc import Callable
 from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers
@@ -16,109 +18,196 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oraculo.api import problems
+from oraculo.api.guessing import GuessLimiter
 from oraculo.api.problems import ProblemError
-from oraculo.api.session import CSRF_HEADER, Sessions, identity_of
-from oraculo.errors import SettingsError
-from oraculo.settings import Settings
+from oraculo.api.session import CSRF_HEADER, Sessions, cookie_of, identity_of
+from oraculo.core.access import LOCAL, SHARED_KEY, STRANGER, Actor, PrincipalKind
+from oraculo.core.access import Scope as AccessScope
+from oraculo.core.tenants import DEFAULT_TENANT
+from oraculo.errors import IdentityUnavailableError, SettingsError, StoreError
+from oraculo.loopback import is_loopback
+from oraculo.ports.identity import IdentityProvider
+from oraculo.runtime.api_keys import KeyRing, is_key, is_session
+from oraculo.settings.settings import Settings
+from oraculo.wire import order_links
 
-OPEN = frozenset({"/health", "/ready"})
-LOGIN = "/login"
-STATIC = "/static/"
-ACTIONS = "/ui/"  # forms of pages: each carries the token in a field, and checks it (dashboard/forms.py)
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-# Nobody can own a name under these, so a browser cannot be led here by one (RFC 6761, RFC 9476 and friends).
-PRIVATE_SUFFIXES = (".localhost", ".test", ".invalid", ".example", ".local", ".internal")
+OPEN_PATHS = frozenset({"/health", "/ready", "/.well-known/jwks.json"})
+LOGIN_PATH = "/login"
+STATIC_PREFIX = "/static/"
+FORM_PREFIX = "/ui/"  # forms of pages: each carries the token in a field, and checks it (dashboard/forms.py)
+API_KEY_MIN_CHARS = 32  # beyond loopback; one of this length cannot be guessed
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+# Names under these belong to no one, so a browser cannot be led here by one (RFC 6761). Names of one word and those
+# under .local and .internal do: a name server of the local network can point them here.
+UNOWNED_SUFFIXES = (".localhost", ".test", ".invalid", ".example")
 
 
-def check_binding(settings: Settings) -> None:
-    """No open server beyond loopback: SettingsError unless an API key is set."""
-    if not settings.api_key and not is_loopback(settings.host):
+LINKED_PREFIX = f"{order_links.PATH}/"
+LINK = Actor("link", PrincipalKind.NONE, DEFAULT_TENANT, frozenset({AccessScope.LEASE_TAKE}))  # for that path alone
+UNAUTHORIZED = ProblemError(
+    "unauthorized",
+    "send Authorization: Bearer KEY or X-API-Key: KEY",
+    headers={"WWW-Authenticate": 'Bearer realm="oraculo"'},
+)
+
+
+def check_binding(settings: Settings, has_administrator: Callable[[], bool] = lambda: False) -> None:
+    """No open server beyond loopback: SettingsError unless ORACULO_API_KEY is set, and long, or the store has a key
+    for an administrator, or users come from an identity provider."""
+    if is_loopback(settings.host):
+        return
+    if settings.api_key:
+        if len(settings.api_key) < API_KEY_MIN_CHARS:
+            raise SettingsError(
+                "ORACULO_API_KEY",
+                "***",
+                f"beyond loopback (ORACULO_HOST={settings.host}) it has at least {API_KEY_MIN_CHARS} characters: "
+                "openssl rand -hex 32",
+            )
+    elif not settings.oidc.issuer and not has_administrator():
         raise SettingsError(
             "ORACULO_HOST",
             settings.host,
-            "without ORACULO_API_KEY only loopback: 127.0.0.1, ::1 or localhost",
+            "without ORACULO_API_KEY only loopback: 127.0.0.1, ::1 or localhost; or make a first key: "
+            "oraculo keys create --role admin; or name an identity provider: ORACULO_OIDC_ISSUER",
         )
 
 
-def is_loopback(host: str) -> bool:
-    name = host.strip("[]").lower()
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+def asks_for_key(settings: Settings) -> bool:
+    """True if every caller needs a credential."""
+    return bool(settings.api_key) or bool(settings.oidc.issuer) or not is_loopback(settings.host)
 
 
 class Auth:
-    """ASGI middleware for both cases. Another site cannot send a key: the checks of origin are for the other."""
+    """ASGI middleware for both cases. Another site cannot send a key: the checks of origin are for the other. `keys`
+    gives the keys of the store, which is open by the time of the first request."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        sessions: Sessions,
+        keys: Callable[[], KeyRing | None],
+        guesses: GuessLimiter,
+        link_allows: Callable[[Scope], bool] = lambda _scope: False,
+        users: IdentityProvider | None = None,
+    ) -> None:
         self.app = app
+        self._asks = asks_for_key(settings)
         self._key = settings.api_key.encode()
-        self._sessions = Sessions(settings.api_key)
+        self._sessions = sessions
+        self._keys = keys
+        self._guesses = guesses
+        self._link_allows = link_allows
+        self._users = users
         own = (settings.host, urlsplit(settings.url).hostname or "")
         self._hosts = frozenset(name.strip("[]").lower() for name in own if name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            wrong = self._key_problem(scope) if self._key else self._origin_problem(scope)
-            if wrong is not None and wrong.code == "unauthorized" and _is_page(scope):
-                await to_login(scope)(scope, receive, send)
-                return
-            if wrong is not None:
-                await problems.response(wrong, scope["path"])(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # there is no route of another kind; the server closes the connection
+        try:
+            found = await (self._by_key(scope) if self._asks else self._by_origin(scope))
+        except (StoreError, IdentityUnavailableError) as error:
+            found = problems.problem_of(error)
+        if isinstance(found, Actor):
+            scope.setdefault("state", {})["actor"] = found
+            await self.app(scope, receive, send)
+        elif found.code == "unauthorized" and _is_page(scope):
+            await to_login(scope)(scope, receive, send)
+        else:
+            await problems.response(found, scope["path"])(scope, receive, send)
 
-    def _key_problem(self, scope: Scope) -> ProblemError | None:
-        if scope["path"] in OPEN or scope["path"] == LOGIN or scope["path"].startswith(STATIC):
-            return None
-        given: list[bytes] = []
-        for name, value in scope["headers"]:
-            if name == b"x-api-key":
-                given.append(value)
-            elif name == b"authorization" and value[:7].lower() == b"bearer ":
-                given.append(value[7:].strip())
-        if any([hmac.compare_digest(key, self._key) for key in given]):
-            return None
-        if not given and self._has_session(scope):
-            return None
-        return ProblemError(
-            "unauthorized",
-            "send Authorization: Bearer KEY or X-API-Key: KEY",
-            headers={"WWW-Authenticate": 'Bearer realm="oraculo"'},
-        )
+    async def _by_key(self, scope: Scope) -> Actor | ProblemError:
+        if scope["path"] == LOGIN_PATH or scope["path"].startswith(STATIC_PREFIX):
+            return STRANGER
+        if scope["path"] in OPEN_PATHS:
+            return await self._known_or_stranger(scope)
+        given = _credentials(scope)
+        if not given:
+            if scope["path"].startswith(LINKED_PREFIX) and self._link_allows(scope):
+                return LINK
+            return await self._by_session(scope) or UNAUTHORIZED
+        return await self._judged(given, address_of(scope))
 
-    def _has_session(self, scope: Scope) -> bool:
+    async def _known_or_stranger(self, scope: Scope) -> Actor:
+        """Who asks for what is open, if it says so. Whatever is wrong with that keeps no probe from its answer."""
+        given = _credentials(scope)
+        try:
+            found = await (self._judged(given, address_of(scope)) if given else self._by_session(scope))
+        except (StoreError, IdentityUnavailableError):
+            return STRANGER
+        return found if isinstance(found, Actor) else STRANGER
+
+    async def _judged(self, given: list[bytes], address: str) -> Actor | ProblemError:
+        """The actor of the credentials that were sent. A key that could be guessed is refused to an address that gave
+        too many wrong ones; one that could not be is let through, so that no address can lock others out."""
+        refusal = self._guesses.refusal(address)
+        if self._key and any([hmac.compare_digest(key, self._key) for key in given]):
+            return SHARED_KEY if refusal is None or len(self._key) >= API_KEY_MIN_CHARS else refusal
+        keys = self._keys()
+        for credential in given:
+            actor = None if keys is None else await keys.actor_of(credential.decode("latin-1"))
+            if actor is not None:
+                return actor
+        tokens = [credential for credential in given if credential.count(b".") == 2] if self._users is not None else []
+        for token in tokens:
+            actor = None if self._users is None else await self._users.actor_of(token.decode("latin-1"))
+            if actor is not None:
+                return actor
+        if tokens and len(tokens) == len(given):
+            return UNAUTHORIZED  # a signature is not guessed, and tokens expire in good hands
+        self._guesses.failed(address)
+        return refusal or UNAUTHORIZED
+
+    async def _by_session(self, scope: Scope) -> Actor | None:
         headers = Headers(scope=scope)
+        cookie = cookie_of(self._sessions, headers)
+        if cookie is None:
+            return None
+        actor: Actor | None = None
+        if is_session(cookie):
+            keys = self._keys()
+            actor = None if keys is None else await keys.actor_of_session(cookie)
+        elif self._key:  # without it, everybody could sign one
+            actor = SHARED_KEY
+        if actor is None or scope["method"] in SAFE_METHODS or scope["path"].startswith(FORM_PREFIX):
+            return actor
         identity = identity_of(self._sessions, headers)
-        if identity is None:
-            return False
-        if scope["method"] in SAFE or scope["path"].startswith(ACTIONS):
-            return True
-        return self._sessions.is_token(identity, headers.get(CSRF_HEADER, ""))
+        token = headers.get(CSRF_HEADER, "")
+        return actor if identity is not None and self._sessions.is_token(identity, token) else None
 
-    def _origin_problem(self, scope: Scope) -> ProblemError | None:
+    async def _by_origin(self, scope: Scope) -> Actor | ProblemError:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._answers_for(_hostname(f"//{host}")):
             return ProblemError(
                 "wrong_host", f"Host {host[:100]!r}; set ORACULO_URL to the address you use, or set ORACULO_API_KEY"
             )
-        if scope["method"] in SAFE:
-            return None
+        found = await self._by_stored_key(scope)
+        if found is not LOCAL or scope["method"] in SAFE_METHODS:
+            return found
         origin = headers.get("origin")
         strange = origin is not None and origin.partition("://")[2] != host and _hostname(origin) not in self._hosts
         if strange or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return ProblemError("cross_site", f"Origin {(origin or '')[:100]!r} is not this server")
-        return None
+        return LOCAL
+
+    async def _by_stored_key(self, scope: Scope) -> Actor | ProblemError:
+        """No key is needed here, but one that is sent counts: a worker's may do what a worker may."""
+        if scope["path"] in OPEN_PATHS:
+            return LOCAL
+        given = [credential for credential in _credentials(scope) if is_key(credential.decode("latin-1"))]
+        return await self._judged(given, address_of(scope)) if given else LOCAL
 
     def _answers_for(self, name: str | None) -> bool:
-        """Against DNS rebinding: a name that somebody could own must be one that the settings know."""
+        """Refuse a host name that the settings do not know: it could be owned by an attacker (DNS rebinding)."""
         if name is None:
             return False
-        if name in self._hosts or "." not in name.rstrip(".") or name.endswith(PRIVATE_SUFFIXES):
+        if name in self._hosts or name == "localhost" or name.endswith(UNOWNED_SUFFIXES):
             return True
         try:
             ipaddress.ip_address(name)
@@ -127,15 +216,32 @@ class Auth:
         return True
 
 
+def _credentials(scope: Scope) -> list[bytes]:
+    """Every key that the request carries."""
+    given: list[bytes] = []
+    for name, value in scope["headers"]:
+        if name == b"x-api-key":
+            given.append(value)
+        elif name == b"authorization" and value[:7].lower() == b"bearer ":
+            given.append(value[7:].strip())
+    return given
+
+
+def address_of(scope: Scope) -> str:
+    """Where the request comes from; with a proxy that is trusted, where that got it from."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
 def _is_page(scope: Scope) -> bool:
     """A person with a browser: shown the way in, not a problem document."""
-    return scope["method"] in SAFE and "text/html" in Headers(scope=scope).get("accept", "")
+    return scope["method"] in SAFE_METHODS and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def to_login(scope: Scope) -> RedirectResponse:
     query = scope.get("query_string", b"").decode("latin-1")
     here = scope["path"] + (f"?{query}" if query else "")
-    return RedirectResponse(f"{LOGIN}?{urlencode({'next': here})}", 303)
+    return RedirectResponse(f"{LOGIN_PATH}?{urlencode({'next': here})}", 303)
 
 
 def _hostname(url: str) -> str | None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from oraculo.core.access import AccessRole
+from oraculo.plans.words import value_to_portuguese
 
 
 class LeaseRequest(BaseModel):
@@ -35,10 +38,61 @@ class CancelRequest(BaseModel):
     motivo: Annotated[str, Field(max_length=1000)] = ""
 
 
+class PauseRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"motivo": "a fonte está fora"}]})
+    motivo: Annotated[str, Field(max_length=1000)] = Field(
+        "", description="why, for the record", validation_alias=AliasChoices("motivo", "reason")
+    )
+
+
+class CancelRunRequest(CancelRequest):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"motivo": "pedido errado", "desfazer": True}]}
+    )
+    desfazer: Annotated[bool, Field(strict=True)] = Field(
+        False, description="undo the tasks that concluded and say how (`desfaz`), then end"
+    )
+
+
 class ApprovalRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"por": "ana", "motivo": "revisado"}]})
     por: Annotated[str, Field(max_length=200)] = Field("", description="who decides")
     motivo: Annotated[str, Field(max_length=1000)] = ""
+    tarefa: Annotated[str, Field(max_length=100)] | None = Field(
+        None,
+        description="the task that waits for it, where several do",
+        validation_alias=AliasChoices("tarefa", "task"),
+    )
+
+
+class RetryRequest(BaseModel):
+    """What is done again: `de` or `tarefa`, not both; without either, what did not conclude."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"de": "falhas"}, {"tarefa": "envio"}]})
+    de: Literal["falhas", "inicio"] | None = Field(
+        None, description="what did not conclude, or everything", validation_alias=AliasChoices("de", "from")
+    )
+    tarefa: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="this task and all behind it", validation_alias=AliasChoices("tarefa", "task")
+    )
+
+    @field_validator("de", mode="before")
+    @classmethod
+    def _either_word(cls, given: Any) -> Any:
+        return value_to_portuguese("de", given) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.de is not None and self.tarefa is not None:
+            raise ValueError("give de or tarefa, not both")
+        return self
+
+
+class SignalRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"dados": {"nota": 7}}]})
+    dados: Any = Field(
+        None, description="any JSON; what the wait offers", validation_alias=AliasChoices("dados", "data")
+    )
 
 
 class WorkflowRequest(BaseModel):
@@ -62,6 +116,52 @@ class RequeueRequest(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"corpo": '{"correlation_id": "abc123"}'}]}
     )
     corpo: str | None = Field(None, description="the message to take in instead of the original bytes")
+
+
+class KeyLimits(BaseModel):
+    """How much a key may ask for; what is not given has no limit."""
+
+    model_config = ConfigDict(extra="forbid")
+    abertas: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] | None = Field(
+        default=None, description="orchestrations that are open at once"
+    )
+    por_segundo: Annotated[float, Field(ge=0.001, le=1_000_000, allow_inf_nan=False, strict=True)] | None = Field(
+        default=None, description="submissions in a second, for each process"
+    )
+
+
+class KeyRequest(BaseModel):
+    """A new key. Only the role `trabalhador` has `queues`; without `expires_s` the key does not expire."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"role": "operador", "expires_s": 7776000, "nota": "CI"}]}
+    )
+    role: AccessRole
+    tenant: Annotated[str, Field(max_length=100)] | None = Field(
+        default=None, description="the tenant that it belongs to; that of the caller unless it is given"
+    )
+    queues: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=100)] = Field(default_factory=list)
+    expires_s: Annotated[float, Field(ge=60, le=316_224_000, allow_inf_nan=False, strict=True)] | None = None
+    nota: Annotated[str, Field(max_length=200)] = ""
+    limites: KeyLimits = Field(default_factory=KeyLimits)
+
+
+class RotateRequest(BaseModel):
+    """`overlap_s` is how long the secret before stays good; `expires_s` says anew how long the key lasts."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"overlap_s": 3600}]})
+    overlap_s: Annotated[float, Field(ge=0, le=2_592_000, allow_inf_nan=False, strict=True)] = 86_400.0
+    expires_s: Annotated[float, Field(ge=60, le=316_224_000, allow_inf_nan=False, strict=True)] | None = None
+
+
+class BackfillRequest(BaseModel):
+    """The instants from `de` to `ate`, both included."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"de": "2026-01-31T00:00:00Z", "ate": "2026-01-31T06:00:00Z"}]}
+    )
+    de: AwareDatetime
+    ate: AwareDatetime
 
 
 class Envelope(BaseModel):
@@ -89,15 +189,22 @@ class CognitivePlan(BaseModel):
     final_decision: Literal["approve", "reject", "review_required", "conditional"] | None = None
 
 
-ALL: list[type[BaseModel]] = [
+BODY_MODELS: list[type[BaseModel]] = [
     LeaseRequest,
     ExtendRequest,
     ReleaseRequest,
     CancelRequest,
+    CancelRunRequest,
+    PauseRequest,
     ApprovalRequest,
+    RetryRequest,
+    SignalRequest,
     WorkflowRequest,
     WorkflowQuery,
     RequeueRequest,
+    KeyRequest,
+    RotateRequest,
+    BackfillRequest,
     Envelope,
     CognitivePlan,
 ]

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
-from oraculo.api.problems import ProblemError
+from oraculo.api.problems import RETRY_AFTER_S, ProblemError
 from oraculo.wire import requests, strict_json
 
 MAX_BYTES = strict_json.MAX_BYTES
+BODIES_MAX_BYTES = 256 * 1024 * 1024  # of all requests together, while they arrive
 M = TypeVar("M", bound=BaseModel)
+
+
+class BodyBudget:
+    """How many bytes of unfinished bodies there are, over all connections."""
+
+    def __init__(self, limit: int = BODIES_MAX_BYTES) -> None:
+        self.limit = limit
+        self.used = 0
+
+    def take(self, size: int) -> None:
+        """Raise the problem `busy` when there is no room for so many more."""
+        if self.used + size > self.limit:
+            raise ProblemError(
+                "busy",
+                f"bodies of {self.limit} bytes are arriving already",
+                headers={"Retry-After": str(RETRY_AFTER_S), "Connection": "close"},
+            )
+        self.used += size
 
 
 async def read(request: Request, limit: int = MAX_BYTES) -> bytes:
@@ -25,16 +45,20 @@ async def read(request: Request, limit: int = MAX_BYTES) -> bytes:
         raise _too_large(limit)
     chunks: list[bytes] = []
     size = 0
+    budget: BodyBudget = request.app.state.body_budget
     try:
         async with asyncio.timeout(request.app.state.body_seconds):
             async for chunk in request.stream():
-                size += len(chunk)
-                if size > limit:
+                if size + len(chunk) > limit:
                     raise _too_large(limit)
+                budget.take(len(chunk))
+                size += len(chunk)
                 chunks.append(chunk)
     except TimeoutError:
         problem = f"{size} bytes came within {request.app.state.body_seconds:g} s"
         raise ProblemError("body_too_slow", problem, headers={"Connection": "close"}) from None
+    finally:
+        budget.used -= size
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
@@ -42,10 +66,22 @@ def _too_large(limit: int) -> ProblemError:
     return ProblemError("too_large", f"at most {limit} bytes are allowed", headers={"Connection": "close"})
 
 
-async def value(request: Request, limit: int = MAX_BYTES) -> tuple[Any, bytes]:
-    """(the JSON value, its bytes)."""
+async def typed(request: Request, limit: int = MAX_BYTES) -> bytes:
+    """All of the body, which says that it is JSON."""
     raw = await read(request, limit)
     _check_type(request)
+    return raw
+
+
+async def of_types(request: Request, allowed: Sequence[str], limit: int) -> tuple[str, bytes]:
+    """(which of the allowed types the body says it has, all of it)."""
+    raw = await read(request, limit)
+    return _check_type(request, allowed), raw
+
+
+async def value(request: Request, limit: int = MAX_BYTES) -> tuple[Any, bytes]:
+    """(the JSON value, its bytes)."""
+    raw = await typed(request, limit)
     return strict_json.loads(raw, max_bytes=limit), raw
 
 
@@ -55,19 +91,30 @@ async def optional(request: Request, model: type[M]) -> M:
     if not raw:
         return model()
     _check_type(request)
+    return _validated(raw, model)
+
+
+async def required(request: Request, model: type[M]) -> M:
+    """The body as `model`; there must be one."""
+    return _validated(await typed(request), model)
+
+
+def _validated(raw: bytes, model: type[M]) -> M:
     try:
         return model.model_validate(strict_json.loads(raw))
     except ValidationError as error:
-        raise requests.invalid(error) from None
+        raise requests.invalid(error, model=model) from None
 
 
-def _check_type(request: Request) -> None:
+def _check_type(request: Request, allowed: Sequence[str] = ("application/json",)) -> str:
     given = request.headers.get("content-type", "")
     kind, _, rest = given.partition(";")
+    kind = kind.strip().lower()
     charset = rest.strip().lower().removeprefix("charset=").strip('"') if "charset=" in rest.lower() else "utf-8"
-    if kind.strip().lower() != "application/json" or charset not in ("utf-8", "utf8", "us-ascii"):
+    if kind not in allowed or charset not in ("utf-8", "utf8", "us-ascii"):
         sent = f"Content-Type {given[:80]!r}" if given else "no Content-Type"
-        raise ProblemError("unsupported_media_type", f"{sent}; send Content-Type: application/json")
+        raise ProblemError("unsupported_media_type", f"{sent}; send Content-Type: {' or '.join(allowed)}")
+    return kind
 
 
 def documented(model: type[BaseModel] | str, *, required: bool = True, examples: Any = None) -> dict[str, Any]:

@@ -8,44 +8,51 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from oraculo.api import documents, paths, problems
+from oraculo.api.access import GuardedRoute, needs
 from oraculo.api.openapi import answer
 from oraculo.api.serving import Running, answered, store_of
-from oraculo.bootstrap import Oraculo
-from oraculo.engines.local import LocalEngine
-from oraculo.ports.store import SystemEvent
+from oraculo.core.access import Scope
+from oraculo.core.tenants import DEFAULT_TENANT, tenant_of
+from oraculo.ports.broker_group import group_of
+from oraculo.ports.system_events import SystemEvent
 from oraculo.redaction import redact
+from oraculo.service import Oraculo
 
-router = APIRouter(prefix=paths.API, tags=["operation"], responses=problems.COMMON)
+router = APIRouter(route_class=GuardedRoute, prefix=paths.API, tags=["operation"], responses=problems.COMMON_RESPONSES)
 
-EVENTS = 20
+SYSTEM_EVENTS_SHOWN = 20
 
 
-def members(engine: LocalEngine) -> list[dict[str, Any]]:
-    """Each broker as the last probe found it. One inside the process needs no probe."""
-    broker = engine.broker
-    if engine.prober is None:
+def members(oraculo: Oraculo) -> list[dict[str, Any]]:
+    """Each broker as the last probe found it. One inside the process needs no probe; other tenants than `default` are
+    shown none."""
+    prober = oraculo.prober
+    if prober is None or oraculo.tenant != DEFAULT_TENANT:
         return []
-    known = getattr(broker, "members", {broker.scheme: broker})
-    active = {getattr(broker, "active", broker.scheme), *getattr(broker, "apart", ())}
-    breakers = getattr(broker, "breakers", {})
+    group = group_of(oraculo.broker)
+    active = {group.active, *group.apart}
     found = []
-    for name, probe in engine.prober.found.items():
-        health = known[name].health()
-        waiting = {queue: backlog.waiting for queue, backlog in probe.backlogs.items() if backlog.waiting}
+    for name, probe in prober.found.items():
+        health = group.members[name].health()
+        waiting = {
+            queue: backlog.waiting
+            for queue, backlog in probe.backlogs.items()
+            if backlog.waiting and tenant_of(queue) == oraculo.tenant
+        }
         found.append(
             {
                 "nome": name,
                 "publica": name in active,
                 "conectado": health.connected,
                 "ok": probe.ok if probe.ok is None else probe.ok and health.connected,
-                "aberto": breakers[name].open if name in breakers else False,
+                "aberto": name in group.breakers and group.breakers[name].open,
                 "durabilidade": probe.durability,
                 "sonda_em": probe.at,
                 "sonda_ms": None if probe.round_trip_s is None else round(probe.round_trip_s * 1000, 3),
                 "reconexoes": health.reconnects,
                 "erro": redact(probe.error or health.error) or None,
                 "aguardando": waiting,
-                "drenando": name not in active and any(waiting.get(intake.queue) for intake in engine.intakes),
+                "drenando": name not in active and any(waiting.get(one.queue) for one in oraculo.consumers),
             }
         )
     return found
@@ -60,15 +67,16 @@ def members(engine: LocalEngine) -> list[dict[str, Any]]:
     response_class=Response,
     responses={200: answer(documents.Brokers, "The brokers")},
 )
+@needs(Scope.INSTALLATION_READ)
 async def brokers(oraculo: Running) -> Response:
     return answered(await told(oraculo))
 
 
 async def told(oraculo: Oraculo) -> dict[str, Any]:
-    events = await store_of(oraculo).system_events(EVENTS, "broker_switched")
+    events = await store_of(oraculo).system_events(SYSTEM_EVENTS_SHOWN, "broker_switched")
     return {
-        "brokers": members(oraculo.engine),
-        "route_epoch": getattr(oraculo.engine.broker, "epoch", 0),
+        "brokers": members(oraculo),
+        "route_epoch": group_of(oraculo.broker).epoch,
         "eventos": [shown(one) for one in events],
     }
 
@@ -82,10 +90,12 @@ class EventsQuery(BaseModel):
     "/system-events",
     summary="What happened to the system itself",
     description="Newest first: publishing switched to another broker (`broker_switched`), dead letters were discarded "
-    "(`dead_letters_discarded`, with the reason that was given).",
+    "(`dead_letters_discarded`, with the reason that was given), a key was made, rotated or revoked (`key_created`, "
+    "`key_rotated`, `key_revoked`), the key of tokens was replaced (`token_key_rotated`).",
     response_class=Response,
     responses={200: answer(documents.SystemEvents, "Events"), **problems.documented(422)},
 )
+@needs(Scope.SYSTEM_READ)
 async def system_events(oraculo: Running, query: Annotated[EventsQuery, Query()]) -> Response:
     return answered({"eventos": [shown(one) for one in await store_of(oraculo).system_events(query.limit)]})
 

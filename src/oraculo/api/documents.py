@@ -8,9 +8,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from oraculo.api.key_documents import KEY_MODELS
+from oraculo.api.run_documents import Aggregate as Aggregate
+from oraculo.api.run_documents import Orchestration as Orchestration
+from oraculo.api.run_documents import RunPause
+from oraculo.api.run_documents import Ticket as Ticket
+from oraculo.api.schedule_documents import SCHEDULE_MODELS
 from oraculo.core.vocabulary import Status
-
-Aberto = Literal["pendente", "em_execucao", "concluida", "erro", "timeout", "cancelada"]
 
 
 class Erro(BaseModel):
@@ -50,12 +54,27 @@ class Links(BaseModel):
     events: str
     stream: str
     cancel: str
+    pause: str
+    resume: str
 
 
 class Submitted(BaseModel):
     correlation_id: str = Field(examples=["abc123"])
     status: Status
     links: Links
+
+
+class RetryAccepted(Submitted):
+    origem: str = Field(description="the run that is tried again")
+
+
+class BatchItem(BaseModel):
+    status: Literal[202]
+    correlation_id: str
+
+
+class Batch(BaseModel):
+    itens: list[BatchItem | Problem] = Field(description="in the order of the requests")
 
 
 class Running(Submitted):
@@ -68,16 +87,45 @@ class Cancelled(BaseModel):
     cancelada: bool = Field(description="false: it had ended before, and stays as it ended")
 
 
+class RunPaused(BaseModel):
+    correlation_id: str
+    status: Status
+    pausada: bool
+    pausa: RunPause | None = Field(description="who paused it, since when and why")
+    prazo: datetime | None = Field(description="of the whole; it stands still while it is paused")
+    mudou: bool = Field(description="false: it was so before")
+
+
+class PausedDestination(BaseModel):
+    fila: str | None = Field(description="null: every destination")
+    ator: str
+    desde: datetime
+    motivo: str
+
+
+class DestinationPaused(BaseModel):
+    fila: str | None = Field(description="null: every destination")
+    pausada: bool
+    pausa: PausedDestination | None
+    mudou: bool = Field(description="false: it was so before")
+
+
+class PausedDestinations(BaseModel):
+    pausas: list[PausedDestination]
+
+
 class Summary(BaseModel):
     correlation_id: str
     status: Status
     tipo: str | None
+    rotulos: list[str]
     inicio: datetime
     fim: datetime | None
     duracao_ms: int | None
     tickets_total: int
     tickets_abertos: int
     tickets_com_falha: int
+    pausada: bool
 
 
 class SummaryPage(BaseModel):
@@ -85,81 +133,9 @@ class SummaryPage(BaseModel):
     next: str | None = Field(description="cursor of the next page; null on the last one")
 
 
-class Ticket(BaseModel):
-    ticket_id: str
+class RetryList(BaseModel):
     correlation_id: str
-    tipo: Literal["coleta", "execucao"]
-    fonte: str | None = None
-    executador: str | None = None
-    destino: str = Field(description="its queue")
-    status: Aberto
-    tentativas: int
-    max_tentativas: int
-    causas: list[str]
-    timeout_s: float
-    criado_em: datetime
-    despachado_em: datetime | None
-    iniciado_em: datetime | None
-    concluido_em: datetime | None
-    prazo: datetime | None
-    proxima_tentativa_em: datetime | None
-    duracao_ms: int | None
-    erro: str | None
-    erros: list[dict[str, Any]]
-    motivo: str | None
-    respostas_tardias: list[dict[str, Any]]
-    traceparent: str | None = Field(description="W3C trace context of its latest message")
-    fluxo_c: dict[str, Any] | None = Field(default=None, description="of a ticket of Fluxo C")
-
-
-class _Outcome(BaseModel):
-    task_id: str | None = Field(default=None, description="of a plan of Fluxo C")
-    status: Aberto
-    erros: list[dict[str, Any]]
-    tentativas: int
-    duracao_ms: int | None
-
-
-class ColetaResult(_Outcome):
-    fonte: str
-    dados: Any
-
-
-class ExecucaoResult(_Outcome):
-    executador: str
-    resultado: Any
-
-
-class Aggregate(BaseModel):
-    """The result; also the body of the webhook and of the message to `notificar.fila`."""
-
-    correlation_id: str
-    status: Status
-    coletas: list[ColetaResult]
-    execucoes: list[ExecucaoResult]
-    inicio: datetime
-    fim: datetime | None
-    duracao_ms: int | None
-    fluxo_c: dict[str, Any] | None = Field(default=None, description="of a plan of Fluxo C: the consolidated result")
-
-
-class Orchestration(BaseModel):
-    correlation_id: str
-    status: Status
-    tipo: str | None
-    inicio: datetime
-    fim: datetime | None
-    duracao_ms: int | None
-    prazo: datetime
-    fan_in: dict[str, Any]
-    espera: str | None
-    motivo_cancelamento: str | None
-    trace_id: str | None = Field(description="of the trace that it belongs to")
-    tickets: list[Ticket]
-    notificacoes: list[dict[str, Any]]
-    fluxo_c: dict[str, Any] | None = Field(description="of a plan of Fluxo C: its ids, and where it stands")
-    versao: int
-    agregado: Aggregate
+    retentativas: list[Summary] = Field(description="the runs that try it again, the oldest first")
 
 
 class PlanTaken(BaseModel):
@@ -176,6 +152,10 @@ class Decided(BaseModel):
     status: Status
     aplicada: bool = Field(description="false: it did not wait for a decision")
     decidido_por: str | None
+
+
+class SignalAccepted(BaseModel):
+    tarefa: str | None = Field(description="the task that took it; null: it is kept for the next wait of this name")
 
 
 class WorkflowStarted(BaseModel):
@@ -241,6 +221,7 @@ class DeadLetter(BaseModel):
     fila: str
     motivo: str
     detalhe: str
+    tentativas: int = Field(description="how many attempts it had; 1 for a message that is no order")
     correlation_id: str | None
     recebida_em: datetime
     tamanho: int
@@ -264,7 +245,8 @@ class DeadLetterPage(BaseModel):
 class Requeued(BaseModel):
     id: int
     situacao: str = Field(
-        description="applied, duplicate, late, idle; quarantined or conflict: it stays where it is; published"
+        description="applied, duplicate, late, conflicting_answer, idle, published; quarantined or conflict: it stays "
+        "where it is"
     )
     motivo: str
     correlation_id: str | None
@@ -306,7 +288,7 @@ class Refused(BaseModel):
 class ResultFate(BaseModel):
     correlation_id: str
     ticket_id: str | None
-    situacao: str = Field(description="applied, duplicate, late")
+    situacao: str = Field(description="applied, duplicate, late, conflicting_answer")
 
 
 class Results(BaseModel):
@@ -330,6 +312,12 @@ class QueueInfo(BaseModel):
     aguardando: int | None
     em_andamento: int | None = Field(description="taken and not settled, where the broker can say")
     mais_antiga_s: float | None = Field(description="how long the oldest one waits, where the broker can say")
+    consumidores: int = Field(
+        description="who consumes it, as the broker says; where it cannot (in-process, NATS, Kafka), workers that were "
+        "seen within a minute"
+    )
+    enviadas_por_s: float = Field(description="orders that this process has sent there, over the last minute")
+    respondidas_por_s: float = Field(description="answers to them that counted here, over the last minute")
 
 
 class BrokerInfo(BaseModel):
@@ -387,9 +375,23 @@ class Ready(BaseModel):
     checks: dict[str, dict[str, Any]]
 
 
-ANSWERS: list[type[BaseModel]] = [
-    Problem, Submitted, Running, Cancelled, SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
+class Jwk(BaseModel):
+    kty: Literal["OKP"]
+    crv: Literal["Ed25519"]
+    use: Literal["sig"]
+    alg: Literal["EdDSA"]
+    kid: str
+    x: str
+
+
+class Jwks(BaseModel):
+    keys: list[Jwk]
+
+
+ANSWER_MODELS: list[type[BaseModel]] = [
+    Problem, Submitted, RetryAccepted, RetryList, Batch, Running, Cancelled, RunPaused, SummaryPage, Ticket, Aggregate,
+    Orchestration, EventPage, TaskTypes, DestinationPaused, PausedDestinations,
     DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Replicas,
-    SystemEvents, Workers, Health, Ready, PlanTaken, Decided, WorkflowStarted, Workflow, WorkflowAnswer, PlanTickets,
-    FlowStatus,
+    SystemEvents, Workers, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
+    WorkflowAnswer, PlanTickets, FlowStatus, *KEY_MODELS, *SCHEDULE_MODELS,
 ]  # fmt: skip

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from oraculo.api import documents, paths, problems
+from oraculo.api import documents, paths, problems, run_documents
+from oraculo.api.access import GuardedRoute, needs
+from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
 from oraculo.api.orchestrations import submitted
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, answered, raw, waits_of
 from oraculo.api.waiting import EventStream
-from oraculo.bootstrap import Oraculo
+from oraculo.core.access import Scope
+from oraculo.service import Oraculo
 from oraculo.wire import strict_json, views
 
-router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
+router = APIRouter(
+    route_class=GuardedRoute, prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON_RESPONSES
+)
 
 MOST_EVENTS = 2**53
 RETRY_MS = 1000
@@ -40,30 +45,33 @@ class ResultQuery(BaseModel):
     description="200 with the aggregate when it is final; 202 when it is still running after `wait` seconds.",
     response_class=Response,
     responses={
-        200: answer(documents.Aggregate, "It ended; the aggregate"),
+        200: answer(run_documents.Aggregate, "It ended; the aggregate"),
         202: answer(documents.Running, "Still running", headers={"Retry-After": "seconds"}),
         **problems.documented(404, 422),
     },
 )
+@needs(Scope.RUN_READ)
 async def result(
     request: Request,
     oraculo: Running,
     correlation_id: paths.CorrelationId,
     query: Annotated[ResultQuery, Query()],
+    language: ReaderLanguage,
 ) -> Response:
     waits = waits_of(request)
+    run = await oraculo.run_of(correlation_id)
     if query.wait > 0 and not waits.stopping:
-        body = await waits.either(request.receive, oraculo.result_bytes(correlation_id, query.wait))
+        body = await waits.either(request.receive, oraculo.result_json(run, wait=query.wait))
     else:
-        body = await oraculo.result_bytes(correlation_id, 0)
+        body = await oraculo.result_json(run)
     if body is not None:
         return raw(body)
     state = await oraculo.state(correlation_id)
     if state.status.final:  # it ended just now
-        body = await oraculo.result_bytes(correlation_id, 0)
+        body = await oraculo.result_json(run)
         if body is not None:
             return raw(body)
-    document = {**submitted(state.correlation_id, state.status), "espera": views.waiting_for(state)}
+    document = {**submitted(correlation_id, state.status), "espera": views.waiting_for(state, language)}
     return answered(document, 202, {"Retry-After": "1"})
 
 
@@ -80,10 +88,14 @@ class EventsQuery(BaseModel):
     response_class=Response,
     responses={200: answer(documents.EventPage, "Events"), **problems.documented(404, 422)},
 )
+@needs(Scope.RUN_READ)
 async def events(
-    oraculo: Running, correlation_id: paths.CorrelationId, query: Annotated[EventsQuery, Query()]
+    oraculo: Running,
+    correlation_id: paths.CorrelationId,
+    query: Annotated[EventsQuery, Query()],
+    language: ReaderLanguage,
 ) -> Response:
-    found = await oraculo.events(correlation_id, query.after, query.limit)
+    found = await oraculo.events(correlation_id, query.after, query.limit, language)
     following = found[-1]["seq"] if len(found) == query.limit else None
     return answered({"correlation_id": correlation_id, "events": found, "next": following})
 
@@ -97,7 +109,7 @@ class StreamQuery(BaseModel):
     "/{correlation_id:segment}/stream",
     summary="Follow the journal",
     description="Server-Sent Events: `id` is the event's number, `event` its name, `data` the event as JSON. Resumes "
-    "after `Last-Event-ID` without a gap. When the orchestration has ended the last event is `fim`, with its status; a "
+    "after `Last-Event-ID` without a gap. When the orchestration has ended the last event is `fim`, with the result; a "
     "stream that stops without it was interrupted, and is to be resumed.",
     response_class=Response,
     responses={
@@ -116,11 +128,13 @@ class StreamQuery(BaseModel):
         ]
     },
 )
+@needs(Scope.RUN_READ)
 async def stream(
     request: Request,
     oraculo: Running,
     correlation_id: paths.CorrelationId,
     query: Annotated[StreamQuery, Query()],
+    language: ReaderLanguage,
 ) -> Response:
     waits = waits_of(request)
     if waits.stopping:
@@ -132,19 +146,23 @@ async def stream(
             raise ProblemError("invalid_last_event_id", f"Last-Event-ID {last[:40]!r}; allowed: the number of an event")
         after = int(last)
     await oraculo.run_of(correlation_id)
-    return EventStream(_frames(oraculo, correlation_id, after, request.app.state.heartbeat_seconds), waits)
+    events = oraculo.stream(correlation_id, after, request.app.state.heartbeat_seconds, language)
+    return EventStream(_frames(oraculo, correlation_id, events), waits)
 
 
-async def _frames(oraculo: Oraculo, correlation_id: str, after: int, heartbeat: float) -> AsyncIterator[bytes]:
+async def _frames(
+    oraculo: Oraculo, correlation_id: str, following: AsyncGenerator[dict[str, Any] | None]
+) -> AsyncIterator[bytes]:
     yield b"retry: %d\n\n" % RETRY_MS
-    async with aclosing(oraculo.stream(correlation_id, after, heartbeat)) as events:  # type: ignore[type-var]
+    async with aclosing(following) as events:
         async for event in events:
             if event is None:
                 yield b": nada ainda\n\n"
             else:
                 yield frame(event["evento"], strict_json.dumps(event), event["seq"])
-    state = await oraculo.state(correlation_id)
-    yield frame("fim", strict_json.dumps({"correlation_id": correlation_id, "status": state.status}))
+    result = await oraculo.result_json(await oraculo.run_of(correlation_id))
+    if result is not None:
+        yield frame("fim", result)
 
 
 def frame(event: str, data: bytes, number: int | None = None) -> bytes:

@@ -18,6 +18,7 @@ _ALWAYS = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
 ]
+_STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 _UNLESS_SET = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
     b"cache-control": b"no-store",
@@ -25,13 +26,16 @@ _UNLESS_SET = {
 
 
 class SecurityHeaders:
-    def __init__(self, app: ASGIApp) -> None:
+    """`strict_transport`: this server itself speaks TLS, so no proxy tells browsers to stay with it."""
+
+    def __init__(self, app: ASGIApp, strict_transport: bool = False) -> None:
         self.app = app
+        self._always = [*_ALWAYS, *([_STRICT_TRANSPORT] if strict_transport else [])]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = [*message["headers"], *_ALWAYS]
+                headers = [*message["headers"], *self._always]
                 given = {name for name, _ in message["headers"]}
                 headers += [item for item in _UNLESS_SET.items() if item[0] not in given]
                 message = {**message, "headers": headers}
@@ -55,6 +59,23 @@ class Head:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
         await self.app({**scope, "method": "GET"}, receive, without_body)
+
+
+class Framing:
+    """A request that gives its length in two ways is refused and its connection closed: a proxy in front may have taken
+    the other way, and what follows would be read as the request of another client. The parser of `oraculo up` takes no
+    such request; parsers of other servers do."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = {name for name, _ in scope["headers"]}
+            if b"content-length" in given and b"transfer-encoding" in given:
+                await problems.response(problems.AMBIGUOUS_LENGTH, scope["path"])(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
 
 
 class Failures:

@@ -7,30 +7,37 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
-from oraculo.api import bodies, body, documents, paging, paths, problems
+from oraculo.api import bodies, body, documents, paging, paths, problems, run_documents
+from oraculo.api.access import GuardedRoute, actor_of, needs
+from oraculo.api.cached_view import json_view
+from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError, invalid
 from oraculo.api.serving import Running, answered, raw, store_of
-from oraculo.bootstrap import Oraculo
-from oraculo.core.vocabulary import Kind, Status
+from oraculo.core.access import Scope
+from oraculo.core.vocabulary import RUN_STATUSES, Kind, Status
 from oraculo.errors import DuplicateCorrelationError, WireError
-from oraculo.ports.store import Query as StoreQuery
-from oraculo.ports.store import Summary
-from oraculo.wire import mensagem, names, trace_context, views
+from oraculo.plans.words import FIELDS_TO_PORTUGUESE, value_to_portuguese
+from oraculo.ports.catalogue import Query as StoreQuery
+from oraculo.ports.catalogue import Summary
+from oraculo.service import Oraculo
+from oraculo.wire import mensagem, names, strict_json, trace_context, views
 from oraculo.wire.requests import Requisicao
 
-router = APIRouter(prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON)
+router = APIRouter(
+    route_class=GuardedRoute, prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON_RESPONSES
+)
 
-_STATUSES = [status.value for status in Status]
+_STATUSES = [status.value for status in RUN_STATUSES]
 _EXAMPLES = {
     "collect and execute": Requisicao.model_config["json_schema_extra"]["examples"][0],  # type: ignore[index]
     "task type": Requisicao.model_config["json_schema_extra"]["examples"][1],  # type: ignore[index]
 }
 # Nothing began before or after; what is beyond would not fit into the numbers that stores use.
 _EARLIEST, _LATEST = datetime(1971, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-_KEY_PARAMETER = {
+IDEMPOTENCY_PARAMETER = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
@@ -42,7 +49,10 @@ _KEY_PARAMETER = {
 
 def links(correlation_id: str) -> dict[str, str]:
     here = paths.orchestration(correlation_id)
-    return {"self": here, **{name: f"{here}/{name}" for name in ("result", "events", "stream", "cancel")}}
+    return {
+        "self": here,
+        **{name: f"{here}/{name}" for name in ("result", "events", "stream", "cancel", "pause", "resume")},
+    }
 
 
 def submitted(correlation_id: str, status: Status) -> dict[str, Any]:
@@ -59,6 +69,12 @@ def idempotency_key(request: Request) -> str | None:
     if not 1 <= len(key) <= 255 or not all("!" <= letter <= "~" for letter in key):
         raise ProblemError("invalid_idempotency_key", "1 to 255 visible ASCII characters are allowed")
     return key
+
+
+def traceparent_of(request: Request) -> str | None:
+    """The trace that this call belongs to; where no traces are made, the caller's is passed on."""
+    made: str | None = request.scope.get(trace_context.HEADER)
+    return made if made is not None else trace_context.parse(request.headers.get(trace_context.HEADER))
 
 
 @router.post(
@@ -79,22 +95,16 @@ def idempotency_key(request: Request) -> str | None:
         ),
         **problems.documented(408, 409, 413, 415, 422),
     },
-    openapi_extra={**body.documented(Requisicao, examples=_EXAMPLES), "parameters": [_KEY_PARAMETER]},
+    openapi_extra={**body.documented(Requisicao, examples=_EXAMPLES), "parameters": [IDEMPOTENCY_PARAMETER]},
 )
+@needs(Scope.RUN_SUBMIT)
 async def submit(request: Request, oraculo: Running) -> Response:
     key = idempotency_key(request)
     value, _ = await body.value(request)
-    wanted = oraculo.reception.read(value)
+    wanted = oraculo.requests.read(value)
     request.state.correlation_id = wanted.correlation_id
-    if wanted.tipo is not None and wanted.tipo not in (known := oraculo.reception.task_types()):
-        detail = f"unknown task type {wanted.tipo!r}; known: {', '.join(sorted(known)) or 'none yet'}"
-        raise ProblemError(
-            "unknown_task_type", detail, errors=[{"campo": "tipo", "mensagem": detail}], known=sorted(known)
-        )
-    traceparent = request.scope.get(trace_context.HEADER)
-    if traceparent is None:  # nobody here makes traces; the caller's is passed on
-        traceparent = trace_context.parse(request.headers.get(trace_context.HEADER))
-    accepted = await oraculo.reception.accept(wanted, key, traceparent)
+    traceparent = traceparent_of(request)
+    accepted = await oraculo.requests.accept(wanted, key, traceparent, actor=actor_of(request))
     name = accepted.correlation_id
     if wanted.correlation_id is not None and wanted.correlation_id != name:
         raise DuplicateCorrelationError("Idempotency-Key", key or "")
@@ -110,10 +120,12 @@ async def submit(request: Request, oraculo: Running) -> Response:
 class ListQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
     status: list[Annotated[str, WithJsonSchema({"type": "string", "enum": _STATUSES})]] = Field(
-        default_factory=list, description=f"repeated or separated by commas; of {', '.join(_STATUSES)}"
+        default_factory=list, description=f"repeated or separated by commas; of {', '.join(_STATUSES)}, or in English"
     )
     fonte: Annotated[str, Field(pattern=names.NAME_PATTERN)] | None = None
     executador: Annotated[str, Field(pattern=names.NAME_PATTERN)] | None = None
+    rotulo: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(None, description="one of its labels")
+    pausada: bool | None = Field(None, description="only those that are paused, or are not")
     since: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})] | None = Field(
         None, description="began at or after; ISO 8601 with a zone"
     )
@@ -124,25 +136,37 @@ class ListQuery(BaseModel):
     limit: int = Field(50, ge=1, le=500)
     cursor: str | None = Field(None, description="`next` of the page before")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_portuguese(cls, given: Any) -> Any:
+        """Its words may be English ones."""
+        if not isinstance(given, dict):
+            return given
+        return {
+            name if name in cls.model_fields else FIELDS_TO_PORTUGUESE.get(name, name): given[name] for name in given
+        }
+
     def statuses(self) -> list[Status]:
-        given = [part.strip() for text in self.status for part in text.split(",")]
+        given = [value_to_portuguese("status", part.strip()) for text in self.status for part in text.split(",")]
         unknown = [part for part in given if part not in _STATUSES]
         if unknown:
             raise invalid("query.status", f"unknown status {unknown[0][:40]!r}; allowed: {', '.join(_STATUSES)}")
         return [Status(part) for part in given]
 
-    def destino(self) -> str | None:
+    def destino(self, queues: names.QueueNames) -> str | None:
         if self.fonte is not None and self.executador is not None:
             raise invalid("query.executador", "give fonte or executador, not both")
         if self.executador is not None:
-            return names.queue_of(Kind.EXECUCAO, self.executador)
-        return None if self.fonte is None else names.queue_of(Kind.COLETA, self.fonte)
+            return queues.of(Kind.EXECUCAO, self.executador)
+        return None if self.fonte is None else queues.of(Kind.COLETA, self.fonte)
 
-    def wanted(self) -> StoreQuery:
+    def wanted(self, queues: names.QueueNames) -> StoreQuery:
         """As the store takes it, without a cursor."""
         return StoreQuery(
             status=self.statuses(),
-            destino=self.destino(),
+            destino=self.destino(queues),
+            label=self.rotulo,
+            paused=self.pausada,
             since=_instant("query.since", self.since),
             until=_instant("query.until", self.until),
             text=self.texto,
@@ -171,6 +195,7 @@ def _instant(name: str, given: str | None) -> datetime | None:
         **problems.documented(422),
     },
 )
+@needs(Scope.RUN_READ)
 async def find(request: Request, oraculo: Running, query: Annotated[ListQuery, Query()]) -> Response:
     shown, following = await page_of(oraculo, query)
     return paging.page(request, {"orchestrations": [views.summary(one) for one in shown]}, following)
@@ -178,7 +203,9 @@ async def find(request: Request, oraculo: Running, query: Annotated[ListQuery, Q
 
 async def page_of(oraculo: Oraculo, query: ListQuery) -> tuple[list[Summary], str | None]:
     """A page of the list and the cursor of the next one."""
-    wanted = replace(query.wanted(), before_run=paging.decode("o", query.cursor), limit=query.limit + 1)
+    wanted = replace(
+        query.wanted(oraculo.queue_names), before_run=paging.decode("o", query.cursor), limit=query.limit + 1
+    )
     found = await store_of(oraculo).find(wanted)
     shown = found[: query.limit]
     return shown, paging.encode("o", shown[-1].run) if len(found) > query.limit else None
@@ -189,26 +216,30 @@ async def page_of(oraculo: Oraculo, query: ListQuery) -> tuple[list[Summary], st
     summary="Look at an orchestration",
     description="Its tickets, what it waits for, and the aggregate so far.",
     response_class=Response,
-    responses={200: answer(documents.Orchestration, "The orchestration"), **problems.documented(404)},
+    responses={200: answer(run_documents.Orchestration, "The orchestration"), **problems.documented(404)},
 )
-async def show(oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
-    return raw(await oraculo.shown(correlation_id))
+@needs(Scope.RUN_READ)
+async def show(oraculo: Running, correlation_id: paths.CorrelationId, language: ReaderLanguage) -> Response:
+    document = await json_view(oraculo, correlation_id, language)
+    tried = [one.correlation_id for one in await oraculo.retries.of(await oraculo.run_of(correlation_id))]
+    return raw(b'%b,"retentativas":%b}' % (document[:-1], strict_json.dumps(tried)))
 
 
 @router.post(
     "/{correlation_id:segment}/cancel",
     summary="Cancel an orchestration",
-    description="Cascades to its open tickets; durable when the answer arrives. Cancelling what has ended changes "
-    "nothing and says so: `cancelada` is false.",
+    description="Cascades to its open tickets; durable when the answer arrives. Cancelling what has ended, or is being "
+    "undone, changes nothing and says so: `cancelada` is false.",
     response_class=Response,
     responses={
         200: answer(documents.Cancelled, "Where it stands now"),
         **problems.documented(404, 408, 413, 415, 422),
     },
-    openapi_extra=body.documented(bodies.CancelRequest, required=False),
+    openapi_extra=body.documented(bodies.CancelRunRequest, required=False),
 )
+@needs(Scope.RUN_CANCEL)
 async def cancel(request: Request, oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
-    asked = await body.optional(request, bodies.CancelRequest)
-    cancelled = await oraculo.cancel(correlation_id, asked.motivo)
+    asked = await body.optional(request, bodies.CancelRunRequest)
+    cancelled = await oraculo.cancel(correlation_id, asked.motivo, actor=actor_of(request), undo=asked.desfazer)
     state = await oraculo.state(correlation_id)
     return answered({"correlation_id": correlation_id, "status": state.status, "cancelada": cancelled})

@@ -11,9 +11,10 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 
 from oraculo.api.problems import invalid
+from oraculo.api.words import ASKED, PARAMETER
 from oraculo.wire import strict_json
 
-_MOST = 2**63 - 1
+_INT64_MAX = 2**63 - 1
 
 
 def encode(kind: str, number: int) -> str:
@@ -33,7 +34,7 @@ def decode(kind: str, cursor: str | None) -> int | None:
     number = raw[1:]
     if zlib.crc32(raw).to_bytes(4) == check and raw[:1] == kind.encode() and number.isdigit() and len(number) < 20:
         value = int(number)
-        if value <= _MOST:
+        if value <= _INT64_MAX:
             return value
     raise invalid("query.cursor", "it is not a cursor that this list gave", "invalid_cursor")
 
@@ -43,6 +44,8 @@ def page(request: Request, document: dict[str, Any], following: str | None) -> R
     headers = {}
     if following is not None:
         query = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+        if ASKED in request.scope:
+            query.append((PARAMETER, request.scope[ASKED]))
         link = f"{request.scope['path']}?{urlencode([*query, ('cursor', following)])}"
         headers["Link"] = f'<{link}>; rel="next"'
     return Response(strict_json.dumps({**document, "next": following}), 200, headers, "application/json")

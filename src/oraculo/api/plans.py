@@ -1,19 +1,22 @@
-"""Fluxo C over HTTP: bring a plan or a decision about one, and decide on those that wait for a human."""
+"""Fluxo C over HTTP: submit a plan or a decision about one."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from oraculo.api import bodies, body, documents, paths, problems
+from oraculo.api import body, documents, paths, problems
+from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.openapi import answer
 from oraculo.api.orchestrations import links
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, answered
-from oraculo.bootstrap import Oraculo
-from oraculo.runtime.plans import Answer, PlanDesk, Taken
+from oraculo.core.access import Scope
+from oraculo.core.tenants import DEFAULT_TENANT
+from oraculo.runtime.flow.plans import Answer, PlanIntake, Taken
+from oraculo.service import Oraculo
 from oraculo.wire import trace_context
 
-router = APIRouter(tags=["fluxo c"], responses=problems.COMMON)
+router = APIRouter(route_class=GuardedRoute, tags=["fluxo c"], responses=problems.COMMON_RESPONSES)
 
 _EXAMPLE = {
     "plan_id": "plan-001",
@@ -28,7 +31,9 @@ _EXAMPLE = {
 }
 
 
-def desk_of(oraculo: Oraculo) -> PlanDesk:
+def desk_of(oraculo: Oraculo) -> PlanIntake:
+    if oraculo.tenant != DEFAULT_TENANT:
+        raise ProblemError("flow_c_off", f"plans of Fluxo C belong to the tenant {DEFAULT_TENANT}")
     if oraculo.plans is None:
         raise ProblemError("flow_c_off", "set ORACULO_FLOW_C=on, or start with `oraculo up --flow-c`")
     return oraculo.plans
@@ -53,10 +58,11 @@ def traceparent_of(request: Request) -> str | None:
     },
     openapi_extra=body.documented("CognitivePlan", examples={"two tasks": _EXAMPLE}),
 )
+@needs(Scope.RUN_SUBMIT)
 async def bring(request: Request, oraculo: Running) -> Response:
     desk = desk_of(oraculo)
     value, _ = await body.value(request)
-    taken = await desk.accept(value, traceparent=traceparent_of(request))
+    taken = await desk.accept(value, actor=actor_of(request), traceparent=traceparent_of(request))
     request.state.correlation_id = taken.correlation_id or None
     return answered(shown(taken), 202, _headers(taken))
 
@@ -77,37 +83,3 @@ def _headers(taken: Taken) -> dict[str, str]:
         return {}
     replayed = {} if taken.new else {"Idempotent-Replayed": "true"}
     return {"Location": paths.orchestration(taken.correlation_id), **replayed}
-
-
-@router.post(
-    f"{paths.ORCHESTRATIONS}/{{correlation_id:segment}}/approve",
-    summary="Approve a plan that waits for a human",
-    description="Its tickets are published from now on. What does not wait for a decision is not changed by one: "
-    "`aplicada` is false.",
-    response_class=Response,
-    responses={200: answer(documents.Decided, "Where it stands now"), **problems.documented(404, 408, 413, 415, 422)},
-    openapi_extra=body.documented(bodies.ApprovalRequest, required=False),
-)
-async def approve(request: Request, oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
-    return await _decide(request, oraculo, correlation_id, True)
-
-
-@router.post(
-    f"{paths.ORCHESTRATIONS}/{{correlation_id:segment}}/reject",
-    summary="Refuse a plan that waits for a human",
-    description="It ends `cancelada`, and nothing is published. What does not wait for a decision is not changed by "
-    "one: `aplicada` is false.",
-    response_class=Response,
-    responses={200: answer(documents.Decided, "Where it stands now"), **problems.documented(404, 408, 413, 415, 422)},
-    openapi_extra=body.documented(bodies.ApprovalRequest, required=False),
-)
-async def reject(request: Request, oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
-    return await _decide(request, oraculo, correlation_id, False)
-
-
-async def _decide(request: Request, oraculo: Oraculo, correlation_id: str, approved: bool) -> Response:
-    asked = await body.optional(request, bodies.ApprovalRequest)
-    applied = await desk_of(oraculo).approve(correlation_id, approved, asked.por, asked.motivo)
-    state = await oraculo.state(correlation_id)
-    document = {"correlation_id": correlation_id, "status": state.status, "aplicada": applied}
-    return answered({**document, "decidido_por": state.approved_by})

@@ -7,20 +7,19 @@ from typing import Any
 from fastapi import APIRouter, Response
 
 from oraculo.api import documents, paths, problems
+from oraculo.api.access import GuardedRoute, needs
 from oraculo.api.openapi import answer
 from oraculo.api.serving import Running, answered
-from oraculo.engines.local import LocalEngine
+from oraculo.core.access import Scope
+from oraculo.service import Oraculo
 
-router = APIRouter(prefix=paths.API, tags=["operation"], responses=problems.COMMON)
+router = APIRouter(route_class=GuardedRoute, prefix=paths.API, tags=["operation"], responses=problems.COMMON_RESPONSES)
 
 
-def oneself(engine: LocalEngine) -> dict[str, Any] | None:
-    """What this process is among those that share the store."""
-    replica = engine.replica
-    if replica is None or replica.member is None:
-        return None
-    member = replica.member
-    return {"nome": member.name, "vaga": member.slot, "epoca": member.epoch}
+def oneself(oraculo: Oraculo) -> dict[str, Any] | None:
+    """Return what this process is among those that share the store; None where it is not shared."""
+    member = oraculo.status().membership
+    return None if member is None else {"nome": member.name, "vaga": member.slot, "epoca": member.epoch}
 
 
 @router.get(
@@ -31,10 +30,9 @@ def oneself(engine: LocalEngine) -> dict[str, Any] | None:
     response_class=Response,
     responses={200: answer(documents.Replicas, "The replicas")},
 )
+@needs(Scope.INSTALLATION_READ)
 async def replicas(oraculo: Running) -> Response:
-    engine = oraculo.engine
-    found = [] if engine.replica is None else await engine.replica.members()
-    mine = oneself(engine)
+    membership = oraculo.status().membership
     document = {
         "replicas": [
             {
@@ -43,11 +41,11 @@ async def replicas(oraculo: Running) -> Response:
                 "epoca": one.epoch,
                 "desde": one.joined_at,
                 "ate": one.lease_until,
-                "esta": mine is not None and one.epoch == mine["epoca"],
+                "esta": membership is not None and one.epoch == membership.epoch,
             }
-            for one in found
+            for one in await oraculo.members()
         ],
-        "assumidas": 0 if engine.replica is None else engine.replica.rescues,
-        "cercas": 0 if engine.replica is None else engine.replica.fenced,
+        "assumidas": 0 if membership is None else membership.rescues,
+        "cercas": 0 if membership is None else membership.fenced,
     }
     return answered(document)

@@ -6,28 +6,28 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 
+from oraculo.api.access import actor_of
 from oraculo.api.problems import ProblemError
 from oraculo.api.waiting import Waits
-from oraculo.bootstrap import Oraculo
-from oraculo.ports.store import Store
+from oraculo.runtime.tenant_store import TenantStore
+from oraculo.service import Oraculo
 from oraculo.wire import strict_json
 
 
 async def running(request: Request) -> Oraculo:
-    """The orchestrator, once it has started and until it stops; 503 otherwise."""
+    """The orchestrator as the tenant of the caller sees it, once it has started and until it stops; 503 otherwise."""
     oraculo: Oraculo = request.app.state.oraculo
-    engine = getattr(oraculo, "engine", None)
-    if engine is None or not engine.ready:
+    if not oraculo.is_open or not oraculo.status().ready:
         raise ProblemError("not_ready", "see /ready")
-    return oraculo
+    return oraculo.within(actor_of(request).tenant)
 
 
 Running = Annotated[Oraculo, Depends(running)]
 
 
-def store_of(oraculo: Oraculo) -> Store:
-    assert oraculo.store is not None
-    return oraculo.store
+def store_of(oraculo: Oraculo) -> TenantStore:
+    """What the tenant has in the store."""
+    return TenantStore(oraculo.store, oraculo.tenant)
 
 
 def waits_of(request: Request) -> Waits:

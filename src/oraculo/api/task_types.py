@@ -8,14 +8,18 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from oraculo.api import body, documents, paths, problems
+from oraculo.api.access import GuardedRoute, needs
 from oraculo.api.openapi import answer
 from oraculo.api.problems import invalid
 from oraculo.api.serving import Running, answered
+from oraculo.core.access import Scope
 from oraculo.errors import UnknownIdError
-from oraculo.wire import names
+from oraculo.wire import names, requests
 from oraculo.wire.requests import Requisicao
 
-router = APIRouter(prefix=f"{paths.API}/task-types", tags=["task types"], responses=problems.COMMON)
+router = APIRouter(
+    route_class=GuardedRoute, prefix=f"{paths.API}/task-types", tags=["task types"], responses=problems.COMMON_RESPONSES
+)
 
 Tipo = Annotated[
     str, Path(json_schema_extra={"pattern": names.NAME_PATTERN, "maxLength": 100}, examples=["relatorio_semanal"])
@@ -32,7 +36,7 @@ _EXAMPLE = {
 
 
 def _shown(template: Requisicao) -> dict[str, Any]:
-    return template.model_dump(mode="json", exclude_none=True)
+    return requests.written(template)
 
 
 @router.get(
@@ -42,8 +46,9 @@ def _shown(template: Requisicao) -> dict[str, Any]:
     response_class=Response,
     responses={200: answer(documents.TaskTypes, "Every task type")},
 )
+@needs(Scope.RUN_READ)
 async def find(oraculo: Running) -> Response:
-    known = oraculo.reception.task_types()
+    known = oraculo.requests.task_types(oraculo.tenant)
     return answered({"task_types": {tipo: _shown(known[tipo]) for tipo in sorted(known)}})
 
 
@@ -59,12 +64,13 @@ async def find(oraculo: Running) -> Response:
     },
     openapi_extra=body.documented(Requisicao, examples={"weekly report": _EXAMPLE}),
 )
+@needs(Scope.TYPE_WRITE)
 async def put(request: Request, oraculo: Running, tipo: Tipo) -> Response:
     if re.fullmatch(names.NAME_PATTERN, tipo) is None or tipo.endswith("\n"):
         raise invalid("path.tipo", f"{tipo[:40]!r} does not match {names.NAME_PATTERN}")
     value, _ = await body.value(request)
-    known = tipo in oraculo.reception.task_types()
-    template = await oraculo.reception.put_task_type(tipo, value)
+    known = tipo in oraculo.requests.task_types(oraculo.tenant)
+    template = await oraculo.requests.put_task_type(tipo, value, oraculo.tenant)
     return answered(_shown(template), 200 if known else 201)
 
 
@@ -75,8 +81,9 @@ async def put(request: Request, oraculo: Running, tipo: Tipo) -> Response:
     response_class=Response,
     responses={200: _STORED, **problems.documented(404, 422)},
 )
+@needs(Scope.RUN_READ)
 async def show(oraculo: Running, tipo: Tipo) -> Response:
-    template = oraculo.reception.task_types().get(tipo)
+    template = oraculo.requests.task_types(oraculo.tenant).get(tipo)
     if template is None:
         raise UnknownIdError("task type", tipo)
     return answered(_shown(template))
@@ -90,6 +97,7 @@ async def show(oraculo: Running, tipo: Tipo) -> Response:
     response_class=Response,
     responses={204: {"description": "Forgotten"}, **problems.documented(404, 422)},
 )
+@needs(Scope.TYPE_WRITE)
 async def remove(oraculo: Running, tipo: Tipo) -> Response:
-    await oraculo.reception.remove_task_type(tipo)
+    await oraculo.requests.remove_task_type(tipo, oraculo.tenant)
     return Response(status_code=204)

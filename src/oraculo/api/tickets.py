@@ -6,14 +6,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from oraculo.api import documents, paths, problems
+from oraculo.api import paths, problems, run_documents
+from oraculo.api.access import GuardedRoute, needs
+from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
 from oraculo.api.serving import Running, answered
+from oraculo.core.access import Scope
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import UnknownIdError
 from oraculo.wire import views
 
-router = APIRouter(prefix=f"{paths.API}/tickets", tags=["tickets"], responses=problems.COMMON)
+router = APIRouter(
+    route_class=GuardedRoute, prefix=f"{paths.API}/tickets", tags=["tickets"], responses=problems.COMMON_RESPONSES
+)
 
 TicketId = Annotated[
     str,
@@ -26,11 +31,17 @@ TicketId = Annotated[
     summary="Look at a ticket",
     description="One piece of work: where it went, how often it was tried, how it ended.",
     response_class=Response,
-    responses={200: answer(documents.Ticket, "The ticket"), **problems.documented(404, 422)},
+    responses={200: answer(run_documents.Ticket, "The ticket"), **problems.documented(404, 422)},
 )
-async def show(oraculo: Running, ticket_id: TicketId) -> Response:
+@needs(Scope.RUN_READ)
+async def show(oraculo: Running, ticket_id: TicketId, language: ReaderLanguage) -> Response:
     found = parse_ticket_id(ticket_id)
-    state = None if found is None else await oraculo.engine.handler.state(found[0])
-    if found is None or state is None or found[1] >= len(state.tickets):
+    if found is None:
         raise UnknownIdError("ticket", ticket_id)
-    return answered(views.ticket(state, found[1]))
+    try:
+        state = await oraculo.state(found[0])
+    except UnknownIdError:
+        raise UnknownIdError("ticket", ticket_id) from None
+    if found[1] >= len(state.tickets):
+        raise UnknownIdError("ticket", ticket_id)
+    return answered(views.ticket(state, found[1], language))

@@ -13,7 +13,7 @@ from oraculo.adapters.sinks.otel.spans import Span
 from oraculo.redaction import redact
 from oraculo.wire import trace_context as context
 
-UNTRACED = frozenset(("/health", "/ready", "/metrics"))
+UNTRACED_PATHS = frozenset(("/health", "/ready", "/metrics"))
 
 
 class Traced:
@@ -25,7 +25,7 @@ class Traced:
         self._now = MonotonicClock().now
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in UNTRACED:
+        if scope["type"] != "http" or scope["path"] in UNTRACED_PATHS:
             await self.app(scope, receive, send)
             return
         given = context.parse(_header(scope))

@@ -9,22 +9,28 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from oraculo.api import bodies, body, documents, paths, problems
+from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError, invalid
 from oraculo.api.serving import Running, answered, waits_of
-from oraculo.bootstrap import Oraculo
+from oraculo.core.access import Scope
 from oraculo.core.commands import RecordResult
-from oraculo.errors import WireError
-from oraculo.runtime.gateway import Lease
-from oraculo.runtime.intake import result_work
-from oraculo.runtime.work import Fate, Outcome, Work
+from oraculo.core.tenants import DEFAULT_TENANT, in_tenant, local_name, queue_in, tenant_of
+from oraculo.errors import UnknownIdError, WireError
+from oraculo.ports.work import Fate, Outcome, Work
+from oraculo.runtime.answers import AnswerReader
+from oraculo.runtime.bound_answers import FORBIDDEN_QUEUE, answer_of
+from oraculo.runtime.leases import Lease
+from oraculo.service import Oraculo
 from oraculo.wire import names, strict_json
+from oraculo.wire.json_items import PAUSE_BYTES, split_items
+from oraculo.wire.ticket_tokens import UNAUTHENTICATED
 
-router = APIRouter(prefix=paths.API, tags=["workers"], responses=problems.COMMON)
+router = APIRouter(route_class=GuardedRoute, prefix=paths.API, tags=["workers"], responses=problems.COMMON_RESPONSES)
 
 MAX_RESULTS = 1000
 MAX_LIST_BYTES = 16 * 1024 * 1024
-SLICE_S = 1.0  # how long a lease that nobody waits for any more may go on
+SLICE_S = 1.0  # how long a lease goes on after its caller has gone
 
 LeaseId = Annotated[str, Path(max_length=64, examples=["3hN0c6cW5m2Yy1l8Zq0aXQbR"])]
 _RESULT = {
@@ -47,6 +53,7 @@ _RESULT = {
     },
     openapi_extra=body.documented(bodies.LeaseRequest, required=False),
 )
+@needs(Scope.LEASE_TAKE)
 async def lease(
     request: Request,
     oraculo: Running,
@@ -56,30 +63,34 @@ async def lease(
 ) -> Response:
     if not names.is_queue_name(queue):
         raise invalid("path.queue", f"{queue[:40]!r} does not match {names.QUEUE_PATTERN}")
-    if queue in (names.RESULTS, names.REQUESTS):
-        raise ProblemError("reserved_queue", f"{queue} is read by the orchestrator; workers lease from their own queue")
+    meant = queue_in(oraculo.tenant, queue)
+    reserved = None if meant is None else oraculo.reserved.refuse_lease(meant)
+    if reserved is not None:
+        raise ProblemError("reserved_queue", reserved)
+    if meant is None or not actor_of(request).may_use(meant):
+        raise ProblemError("forbidden", f"this key may not lease from {queue}", scope=Scope.LEASE_TAKE)
     asked = await body.optional(request, bodies.LeaseRequest)
-    leases = await _wait_for_leases(request, oraculo, queue, asked)
+    leases = await _wait_for_leases(request, oraculo, meant, asked)
     document = [{"lease_id": one.lease_id, "expira_em": one.expires_at, "mensagem": _message(one)} for one in leases]
     return answered({"mensagens": document})
 
 
 async def _wait_for_leases(request: Request, oraculo: Oraculo, queue: str, asked: bodies.LeaseRequest) -> list[Lease]:
     """In short turns, none of them cancelled: a message that was fetched is leased or given back, never dropped."""
-    gateway, waits = oraculo.engine.gateway, waits_of(request)
+    leases, waits = oraculo.leases, waits_of(request)
     length = timedelta(seconds=asked.lease_s or oraculo.settings.lease_s)
     clock = asyncio.get_running_loop().time
     until = clock() + asked.wait
     with waits.watch(request.receive) as over:
         while True:
             left = 0.0 if over.done() or waits.stopping else until - clock()
-            leases = await gateway.lease(queue, asked.max, max(0.0, min(left, SLICE_S)), asked.worker, length)
-            if over.done() and leases:
-                for one in leases:
-                    await gateway.release(one.lease_id)
+            found = await leases.lease(queue, asked.max, max(0.0, min(left, SLICE_S)), asked.worker, length)
+            if over.done() and found:
+                for one in found:
+                    await leases.release(one.lease_id)
                 return []
-            if leases or left <= 0:
-                return leases
+            if found or left <= 0:
+                return found
 
 
 def _message(one: Lease) -> Any:
@@ -100,7 +111,9 @@ def _message(one: Lease) -> Any:
     summary="Hand in results",
     description="One result envelope or a list of them (1 MiB each, 16 MiB together); durable when the answer arrives, "
     "and the leases of their tickets are settled. A single envelope that cannot be read is refused with 422. In a list "
-    "such envelopes are kept as dead letters and reported in `recusados`, and the others count.",
+    "such envelopes are kept as dead letters and reported in `recusados`, and the others count. With "
+    "`ORACULO_RESULT_TOKENS`, one without the right `token` is kept as a dead letter, and refused with 403 "
+    "`unauthenticated` when it comes alone.",
     response_class=Response,
     responses={
         202: answer(documents.Results, "Taken in; what became of each"),
@@ -108,37 +121,62 @@ def _message(one: Lease) -> Any:
     },
     openapi_extra=body.documented("Resultados", examples={"one": _RESULT, "many": [_RESULT]}),
 )
+@needs(Scope.RESULT_WRITE)
 async def results(request: Request, oraculo: Running) -> Response:
-    value, raw = await body.value(request, MAX_LIST_BYTES)
-    if isinstance(value, list):
-        if len(value) > MAX_RESULTS:
-            raise invalid("(corpo)", f"{len(value)} envelopes; at most {MAX_RESULTS} are allowed", "invalid_request")
-        works = [result_work(strict_json.dumps(item), names.RESULTS) for item in value]
+    raw = await body.typed(request, MAX_LIST_BYTES)
+    actor, queue = actor_of(request), in_tenant(oraculo.tenant, names.RESULTS)
+    if raw.lstrip(b" \t\r\n")[:1] == b"[":
+        works = [
+            await answer_of(actor, work, oraculo.engine.state_of)
+            for work in await _works_of(raw, queue, oraculo.answers)
+        ]
     else:
         if len(raw) > body.MAX_BYTES:
             raise ProblemError("too_large", f"an envelope has at most {body.MAX_BYTES} bytes")
-        work = result_work(raw, names.RESULTS)
+        work = await answer_of(actor, oraculo.answers(raw, queue), oraculo.engine.state_of)
         request.state.correlation_id = work.correlation_id
+        if work.dead is not None and work.dead.reason == FORBIDDEN_QUEUE:
+            raise ProblemError("forbidden", work.dead.detail, scope=Scope.RESULT_WRITE)
+        if work.dead is not None and work.dead.reason == UNAUTHENTICATED:
+            await oraculo.submit_work([work], actor=actor)  # kept and counted, as from any queue
+            raise ProblemError(UNAUTHENTICATED, work.dead.detail)
         if work.dead is not None:
             raise WireError(work.dead.reason, work.dead.detail)
         works = [work]
-    outcomes = await oraculo.engine.submit(works)
+    outcomes = await oraculo.submit_work(works, actor=actor)
     await _settle(oraculo, works, outcomes)
     return answered(_told(works, outcomes), 202)
 
 
+async def _works_of(raw: bytes, queue: str, read: AnswerReader) -> list[Work]:
+    """The work of each envelope of a list. A long list is read piece by piece, and others have their turn meanwhile."""
+    if len(raw) <= body.MAX_BYTES:
+        strict_json.loads(raw)  # a list with a fault in it is refused whole
+    works: list[Work] = []
+    size = 0
+    for item in split_items(raw):
+        if item is None or (size := size + len(item)) > PAUSE_BYTES:
+            size = 0
+            await asyncio.sleep(0)
+        if item is not None:
+            if len(works) == MAX_RESULTS:
+                raise invalid("(corpo)", f"at most {MAX_RESULTS} envelopes are allowed", "invalid_request")
+            works.append(read(item, queue))
+    return works
+
+
 async def _settle(oraculo: Oraculo, works: list[Work], outcomes: list[Outcome]) -> None:
-    gateway = oraculo.engine.gateway
+    leases = oraculo.leases
     unsaid: set[int] = set()
     for work, outcome in zip(works, outcomes, strict=True):
         if outcome.fate is Fate.QUARANTINED or not isinstance(work.command, RecordResult):
             continue
         if work.command.ticket is not None:
-            await gateway.answered(work.command.ticket, work.command.attempt)
+            await leases.answered(work.command.ticket, work.command.attempt)
         else:
             unsaid.add(outcome.run)
     if unsaid:
-        await gateway.answered_without_ticket(unsaid)
+        await leases.answered_without_ticket(unsaid)
 
 
 def _told(works: list[Work], outcomes: list[Outcome]) -> dict[str, Any]:
@@ -152,12 +190,14 @@ def _told(works: list[Work], outcomes: list[Outcome]) -> dict[str, Any]:
                     "indice": index,
                     "motivo": outcome.reason,
                     "detalhe": detail,
-                    "correlation_id": work.correlation_id or None,
+                    "correlation_id": local_name(work.correlation_id) or None,
                 }
             )
         else:
             ticket = work.command.ticket if isinstance(work.command, RecordResult) else None
-            taken.append({"correlation_id": work.correlation_id, "ticket_id": ticket, "situacao": outcome.fate})
+            taken.append(
+                {"correlation_id": local_name(work.correlation_id), "ticket_id": ticket, "situacao": outcome.fate}
+            )
     return {"aceitos": len(taken), "recusados": refused, "resultados": taken}
 
 
@@ -172,12 +212,14 @@ def _told(works: list[Work], outcomes: list[Outcome]) -> dict[str, Any]:
     },
     openapi_extra=body.documented(bodies.ExtendRequest, required=False),
 )
+@needs(Scope.LEASE_TAKE)
 async def extend(request: Request, oraculo: Running, lease_id: LeaseId) -> Response:
     asked = await body.optional(request, bodies.ExtendRequest)
-    gateway = oraculo.engine.gateway
-    kept = gateway.extend(lease_id, None if asked.lease_s is None else timedelta(seconds=asked.lease_s))
-    if not await gateway.still_wanted(kept):
-        await gateway.release(lease_id)  # whoever takes it next sees that it is done with
+    leases = oraculo.leases
+    _check_lease(request, oraculo, lease_id)
+    kept = leases.extend(lease_id, None if asked.lease_s is None else timedelta(seconds=asked.lease_s))
+    if not await leases.still_wanted(kept):
+        await leases.release(lease_id)  # whoever takes it next sees that it is done with
         raise ProblemError("not_wanted", "the ticket was answered, cancelled or closed; the lease is over")
     return answered({"lease_id": lease_id, "expira_em": kept.expires_at})
 
@@ -190,8 +232,10 @@ async def extend(request: Request, oraculo: Running, lease_id: LeaseId) -> Respo
     response_class=Response,
     responses={204: {"description": "It does not come again"}, **problems.documented(404, 409, 422)},
 )
-async def done(oraculo: Running, lease_id: LeaseId) -> Response:
-    if not await oraculo.engine.gateway.done(lease_id):
+@needs(Scope.LEASE_TAKE)
+async def done(request: Request, oraculo: Running, lease_id: LeaseId) -> Response:
+    _check_lease(request, oraculo, lease_id)
+    if not await oraculo.leases.done(lease_id):
         raise ProblemError("wants_result", "the message is an order: hand in its result, or release it")
     return Response(status_code=204)
 
@@ -205,10 +249,19 @@ async def done(oraculo: Running, lease_id: LeaseId) -> Response:
     responses={204: {"description": "Given back"}, **problems.documented(404, 408, 413, 415, 422)},
     openapi_extra=body.documented(bodies.ReleaseRequest, required=False),
 )
+@needs(Scope.LEASE_TAKE)
 async def release(request: Request, oraculo: Running, lease_id: LeaseId) -> Response:
     asked = await body.optional(request, bodies.ReleaseRequest)
-    await oraculo.engine.gateway.release(lease_id, asked.delay_s)
+    _check_lease(request, oraculo, lease_id)
+    await oraculo.leases.release(lease_id, asked.delay_s)
     return Response(status_code=204)
+
+
+def _check_lease(request: Request, oraculo: Oraculo, lease_id: str) -> None:
+    """A lease of a queue that the key does not have is unknown to it."""
+    queue = oraculo.leases.queue_of(lease_id)
+    if queue is None or not actor_of(request).may_use(queue):
+        raise UnknownIdError("lease", lease_id)
 
 
 @router.get(
@@ -221,24 +274,25 @@ async def release(request: Request, oraculo: Running, lease_id: LeaseId) -> Resp
     response_class=Response,
     responses={200: answer(documents.Workers, "Workers and queues")},
 )
+@needs(Scope.SYSTEM_READ)
 async def workers(oraculo: Running) -> Response:
     return answered(who_works(oraculo))
 
 
 def who_works(oraculo: Oraculo) -> dict[str, Any]:
-    gateway = oraculo.engine.gateway
-    held = gateway.load()
+    leases = oraculo.leases
+    held = leases.load()
     outside = [
         {
             "nome": seen.name,
             "transporte": seen.over,
             "filas": sorted(seen.queues),
             "visto_em": seen.last_seen,
-            "em_andamento": held.get(seen.name, 0) if seen.over == "http" else None,
+            "em_andamento": held.get(seen.key, 0) if seen.over == "http" else None,
             "entregues": seen.leased if seen.over == "http" else None,
             "respondidas": seen.answered,
         }
-        for seen in gateway.workers.values()
+        for seen in leases.seen_of(oraculo.tenant)
     ]
     inside = [
         {
@@ -250,31 +304,22 @@ def who_works(oraculo: Oraculo) -> dict[str, Any]:
             "entregues": None,
             "respondidas": None,
         }
-        for worker in oraculo.workers
+        for worker in (oraculo.workers if oraculo.tenant == DEFAULT_TENANT else ())
     ]
     return {"workers": [*inside, *outside], "filas": _queues(oraculo)}
 
 
-def _seconds(age: float | None) -> float | None:
-    return None if age is None else round(age, 3)
-
-
 def _queues(oraculo: Oraculo) -> list[dict[str, Any]]:
-    """As they are now inside the process; as the last look found them on servers, all brokers together."""
-    depths: dict[str, tuple[int, int]] = getattr(oraculo.broker, "depths", dict)()
-    ages: dict[str, float] = getattr(oraculo.broker, "ages", dict)()
-    filas: dict[str, dict[str, Any]] = {
-        name: {"fila": name, "aguardando": waiting, "em_andamento": taken, "mais_antiga_s": _seconds(ages.get(name))}
-        for name, (waiting, taken) in depths.items()
-    }
-    prober = oraculo.engine.prober
-    for probe in prober.found.values() if prober is not None else ():
-        for name, backlog in probe.backlogs.items():
-            one = filas.setdefault(
-                name, {"fila": name, "aguardando": None, "em_andamento": None, "mais_antiga_s": None}
-            )
-            if backlog.waiting is not None:
-                one["aguardando"] = (one["aguardando"] or 0) + backlog.waiting
-            if backlog.oldest_s is not None:
-                one["mais_antiga_s"] = max(one["mais_antiga_s"] or 0.0, round(backlog.oldest_s, 3))
-    return [filas[name] for name in sorted(filas)]
+    return [
+        {
+            "fila": one.queue,
+            "aguardando": one.waiting,
+            "em_andamento": one.taken,
+            "mais_antiga_s": None if one.oldest_s is None else round(one.oldest_s, 3),
+            "consumidores": one.consumers,
+            "enviadas_por_s": round(one.sent_per_s, 3),
+            "respondidas_por_s": round(one.answered_per_s, 3),
+        }
+        for one in oraculo.metrics.readings.queues()
+        if tenant_of(one.queue) == oraculo.tenant
+    ]

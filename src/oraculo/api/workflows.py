@@ -9,22 +9,26 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from oraculo.api import bodies, body, documents, paths, problems
+from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.openapi import answer
 from oraculo.api.plans import desk_of, traceparent_of
 from oraculo.api.serving import Running, answered, store_of
-from oraculo.bootstrap import Oraculo
-from oraculo.core import verdict
+from oraculo.core.access import Scope
+from oraculo.core.flow import outcome
+from oraculo.core.flow.cognitive import TIPO
+from oraculo.core.flow.profile import flow_in
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Priority, Status, TicketStatus
 from oraculo.errors import UnknownIdError
-from oraculo.ports.store import Query as StoreQuery
+from oraculo.ports.catalogue import Query as StoreQuery
+from oraculo.service import Oraculo
 from oraculo.wire import requests
 from oraculo.wire.flow.tickets import execution_ticket
 
-router = APIRouter(prefix=paths.API, tags=["fluxo c"], responses=problems.COMMON)
+router = APIRouter(route_class=GuardedRoute, prefix=paths.API, tags=["fluxo c"], responses=problems.COMMON_RESPONSES)
 
-PREFIX, BY_CORRELATION = "orch-", "orch-flow-c-"
-RECENT = 1000  # finished plans that the figures of /flow-c/status are made of
+WORKFLOW_ID_PREFIX, CORRELATION_ID_PREFIX = "orch-", "orch-flow-c-"
+STATUS_PLANS_READ = 1000  # finished plans that the figures of /flow-c/status are made of
 
 _ANY_TEXT = {"minLength": 1, "maxLength": 140}
 WorkflowId = Annotated[
@@ -52,6 +56,7 @@ def _priority(given: int) -> Priority:
     responses={200: answer(documents.WorkflowStarted, "Started"), **problems.documented(408, 409, 413, 415, 422)},
     openapi_extra=body.documented(bodies.WorkflowRequest),
 )
+@needs(Scope.RUN_SUBMIT)
 async def start(request: Request, oraculo: Running) -> Response:
     desk = desk_of(oraculo)
     value, _ = await body.value(request)
@@ -61,13 +66,18 @@ async def start(request: Request, oraculo: Running) -> Response:
         raise requests.invalid(error) from None
     taken = await desk.accept(
         asked.cognitive_plan,
+        actor=actor_of(request),
         within=timedelta(seconds=asked.sla_deadline_seconds),
         priority=_priority(asked.priority) if "priority" in asked.model_fields_set else None,
         name=asked.correlation_id,
         traceparent=traceparent_of(request),
     )
     status = "started" if taken.answer == "accepted" else taken.answer
-    document = {"workflow_id": f"{PREFIX}{taken.plan_id}", "status": status, "correlation_id": asked.correlation_id}
+    document = {
+        "workflow_id": f"{WORKFLOW_ID_PREFIX}{taken.plan_id}",
+        "status": status,
+        "correlation_id": asked.correlation_id,
+    }
     return answered(document, 200, {"Location": paths.orchestration(taken.correlation_id or asked.correlation_id)})
 
 
@@ -78,9 +88,10 @@ async def start(request: Request, oraculo: Running) -> Response:
     response_class=Response,
     responses={200: answer(documents.Workflow, "The workflow"), **problems.documented(404)},
 )
+@needs(Scope.RUN_READ)
 async def show(oraculo: Running, workflow_id: WorkflowId) -> Response:
     state = await _state_of(oraculo, workflow_id)
-    flow = verdict.flow_of(state)
+    flow = outcome.flow_of(state)
     document: dict[str, Any] = {
         "workflow_id": flow.workflow_id,
         "status": _workflow_status(state),
@@ -88,13 +99,13 @@ async def show(oraculo: Running, workflow_id: WorkflowId) -> Response:
         "close_time": state.closed_at,
         "execution_time": state.started_at,
         "workflow_type": "OrchestrationWorkflow",
-        "task_queue": oraculo.settings.engine,
+        "task_queue": _task_queue(oraculo),
         "correlation_id": state.correlation_id,
         "cached": False,
-        "result_summary": verdict.consolidated(state, state.closed_at) if state.closed_at is not None else None,
+        "result_summary": outcome.consolidated(state, state.closed_at) if state.closed_at is not None else None,
     }
     closed = sum(one.closed_at is not None for one in state.tickets)
-    wait = verdict.look_again_s(closed, len(state.tickets))
+    wait = outcome.look_again_s(closed, len(state.tickets))
     return answered(document, 200, {"Retry-After": str(wait)} if state.closed_at is None else {})
 
 
@@ -106,6 +117,7 @@ async def show(oraculo: Running, workflow_id: WorkflowId) -> Response:
     responses={200: answer(documents.WorkflowAnswer, "The answer"), **problems.documented(404, 408, 413, 415, 422)},
     openapi_extra=body.documented(bodies.WorkflowQuery),
 )
+@needs(Scope.RUN_READ)
 async def ask(request: Request, oraculo: Running, workflow_id: WorkflowId) -> Response:
     value, _ = await body.value(request)
     try:
@@ -120,8 +132,8 @@ async def ask(request: Request, oraculo: Running, workflow_id: WorkflowId) -> Re
     result = {
         "status": _workflow_status(state),
         "tickets_generated": state.asked,
-        "workflow_result": verdict.consolidated(state, oraculo.now()),
-        "sla_warnings": [name for name, on in verdict.sla(state, oraculo.now()).items() if on is True],
+        "workflow_result": outcome.consolidated(state, oraculo.now()),
+        "sla_warnings": [name for name, on in outcome.sla(state, oraculo.now()).items() if on is True],
     }
     return answered({"workflow_id": workflow_id, "query_name": "get_status", "result": result})
 
@@ -140,8 +152,9 @@ class PlanTicketsQuery(BaseModel):
     response_class=Response,
     responses={200: answer(documents.PlanTickets, "A page of them"), **problems.documented(404, 422)},
 )
+@needs(Scope.RUN_READ)
 async def by_plan(oraculo: Running, plan_id: PlanId, query: Annotated[PlanTicketsQuery, Query()]) -> Response:
-    state = await oraculo.state_of_run(await desk_of(oraculo).run_of(plan_id))
+    state = await oraculo.state(await desk_of(oraculo).run_of(plan_id))
     chosen = [one for one in _tickets(oraculo, state) if query.status is None or one["status"] == query.status]
     page = chosen[query.offset : query.offset + query.limit]
     more = query.offset + len(page) < len(chosen)
@@ -151,12 +164,13 @@ async def by_plan(oraculo: Running, plan_id: PlanId, query: Annotated[PlanTicket
 @router.get(
     "/flow-c/status",
     summary="How Fluxo C is doing",
-    description=f"Of the {RECENT} plans that began last.",
+    description=f"Of the {STATUS_PLANS_READ} plans that began last.",
     response_class=Response,
     responses={200: answer(documents.FlowStatus, "The figures")},
 )
+@needs(Scope.RUN_READ)
 async def status(oraculo: Running) -> Response:
-    found = await store_of(oraculo).find(StoreQuery(destino=oraculo.settings.kafka_tickets, limit=RECENT))
+    found = await store_of(oraculo).find(StoreQuery(tipo=TIPO, limit=STATUS_PLANS_READ))
     ended = [one for one in found if one.closed_at is not None]
     took = sorted((one.closed_at - one.created_at).total_seconds() * 1000 for one in ended if one.closed_at is not None)
     good = sum(1 for one in ended if one.status is Status.CONCLUIDA)
@@ -170,6 +184,12 @@ async def status(oraculo: Running) -> Response:
             "cached": False,
         }
     )
+
+
+def _task_queue(oraculo: Oraculo) -> str:
+    """Where the workflow itself is worked on: Temporal's task queue, where there is one; else where its tickets go."""
+    settings = oraculo.settings
+    return settings.temporal.task_queue if settings.engine == "temporal" else settings.kafka.topics.tickets
 
 
 def _workflow_status(state: Orchestration) -> str:
@@ -190,14 +210,14 @@ def _tickets(oraculo: Oraculo, state: Orchestration) -> list[dict[str, Any]]:
 
 
 async def _state_of(oraculo: Oraculo, workflow_id: str) -> Orchestration:
-    if workflow_id.startswith(BY_CORRELATION):
+    if workflow_id.startswith(CORRELATION_ID_PREFIX):
         try:
-            state = await oraculo.state(workflow_id.removeprefix(BY_CORRELATION))
+            state = await oraculo.state(workflow_id.removeprefix(CORRELATION_ID_PREFIX))
         except UnknownIdError:
             pass
         else:
-            if state.plan.flow is not None:
+            if flow_in(state.plan) is not None:
                 return state
-    if workflow_id.startswith(PREFIX):
-        return await oraculo.state_of_run(await desk_of(oraculo).run_of(workflow_id.removeprefix(PREFIX)))
+    if workflow_id.startswith(WORKFLOW_ID_PREFIX):
+        return await oraculo.state(await desk_of(oraculo).run_of(workflow_id.removeprefix(WORKFLOW_ID_PREFIX)))
     raise UnknownIdError("workflow", workflow_id)

@@ -10,12 +10,21 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 
-from oraculo.bench.processes import START, spawned
+from oraculo.bench.processes import START_TIMEOUT_S, spawned
 from oraculo.errors import OraculoError
 
-PROCESSES = 2
+WORKER_PROCESSES = 2
 COMMAND = ("-m", "celery", "-A", "oraculo.engines.celery")
-WORKER = ("worker", "-c", str(PROCESSES), "-l", "error", "--without-gossip", "--without-mingle", "--without-heartbeat")
+WORKER = (
+    "worker",
+    "-c",
+    str(WORKER_PROCESSES),
+    "-l",
+    "error",
+    "--without-gossip",
+    "--without-mingle",
+    "--without-heartbeat",
+)
 
 
 @asynccontextmanager
@@ -25,8 +34,8 @@ async def celery_fleet(environment: Mapping[str, str]) -> AsyncIterator[None]:
         for arguments in (WORKER, ("beat", "-l", "error")):
             one = await spawned([sys.executable, *COMMAND, *arguments], {**environment, "LOG_LEVEL": "WARNING"})
             stack.push_async_callback(one.stop)
-        app = import_module("oraculo.engines.celery.app").app
-        until = time.monotonic() + START
+        app = import_module("oraculo.engines.celery").app
+        until = time.monotonic() + START_TIMEOUT_S
         while not await asyncio.to_thread(app.control.ping, timeout=0.5):
             if time.monotonic() > until:
                 raise OraculoError("the Celery worker did not start")

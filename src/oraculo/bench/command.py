@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from oraculo import logs
+from oraculo.adapters.brokers.registry import plugin_of, scheme_of
 from oraculo.bench import profiles, workloads
 from oraculo.bench.place import MEMORY, Place
 from oraculo.errors import MissingExtraError
-from oraculo.settings import load
+from oraculo.settings.settings import load
 
 
 class Workload(StrEnum):
@@ -27,25 +28,28 @@ class Workload(StrEnum):
     W2 = "W2"
     SEQ = "SEQ"
     WIDTH = "WIDTH"
+    MAP = "MAP"
     AGE = "AGE"
     INFLIGHT = "INFLIGHT"
+    LOAD = "LOAD"
     ALL = "all"
 
 
-SIZES = {"W1": 5000, "W2": 10_000, "SEQ": 100, "WIDTH": 10_000, "AGE": 100_000, "INFLIGHT": 10_000}
-USUAL = ("W1", "W2", "SEQ")
-PACKAGES = {
-    "amqp": "pika",
-    "amqps": "pika",
-    "redis": "redis",
-    "rediss": "redis",
-    "nats": "nats-py",
-    "kafka": "aiokafka",
+SIZES = {
+    "W1": 5000,
+    "W2": 10_000,
+    "SEQ": 100,
+    "WIDTH": 10_000,
+    "MAP": 50_000,
+    "AGE": 100_000,
+    "INFLIGHT": 10_000,
+    "LOAD": 5000,
 }
+DEFAULT_WORKLOADS = ("W1", "W2", "SEQ", "LOAD")
 
 
 def command(
-    workload: Annotated[Workload, typer.Option(help="Which workload; all: W1, W2 and SEQ.")] = Workload.ALL,
+    workload: Annotated[Workload, typer.Option(help="Which workload; all: W1, W2, SEQ and LOAD.")] = Workload.ALL,
     n: Annotated[int | None, typer.Option("-n", help="How many orchestrations, or how wide.", min=1)] = None,
     broker: Annotated[
         list[str] | None,
@@ -59,6 +63,7 @@ def command(
     temporal: Annotated[
         str, typer.Option(help="Where Temporal is, for the engine temporal.", metavar="HOST:PORT", show_default=False)
     ] = "",
+    tokens: Annotated[str, typer.Option(help="As ORACULO_RESULT_TOKENS: off, accept or require.")] = "off",
     http: Annotated[bool, typer.Option("--http", help="Submit over HTTP to a server in another process.")] = False,
     profile: Annotated[
         Path | None, typer.Option(help="Write profiles into this folder and show the top functions.", metavar="FOLDER")
@@ -73,8 +78,8 @@ def command(
     """
     logs.configure("WARNING", "text")
     console = Console(stderr=True)
-    chosen = USUAL if workload is Workload.ALL else (workload.value,)
-    asked = [Place(url, worker_processes, profile, store, engine, temporal) for url in broker or [MEMORY]]
+    chosen = DEFAULT_WORKLOADS if workload is Workload.ALL else (workload.value,)
+    asked = [Place(url, worker_processes, profile, store, engine, temporal, tokens) for url in broker or [MEMORY]]
     places = [_checked(place, http, chosen) for place in asked]
     figures = []
     with console.status("…") as status:
@@ -94,8 +99,10 @@ def command(
 
 def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
     load(place.environment("."), None)
-    if not place.embedded and not set(chosen) <= set(USUAL):
-        raise typer.BadParameter(f"{chosen[0]} runs with {MEMORY} only; {', '.join(USUAL)} run on any broker")
+    if not place.embedded and not set(chosen) <= set(DEFAULT_WORKLOADS):
+        raise typer.BadParameter(
+            f"{chosen[0]} runs with {MEMORY} only; {', '.join(DEFAULT_WORKLOADS)} run on any broker"
+        )
     if http and place.engine != "local":
         raise typer.BadParameter("--http measures the engine local only")
     if place.profile is not None:
@@ -124,7 +131,7 @@ def _runner(loop: str) -> Any:
 
 def _versions(broker: str) -> dict[str, str]:
     found = {}
-    for package in ("oraculo", "uvloop", PACKAGES.get(broker.partition("://")[0].lower())):
+    for package in ("oraculo", "uvloop", plugin_of(scheme_of(broker)).client or None):
         if package is not None:
             try:
                 found[package] = version(package)
@@ -134,8 +141,18 @@ def _versions(broker: str) -> dict[str, str]:
 
 
 def _table(figures: list[dict[str, Any]]) -> Table:
-    table = Table("workload", "figures")
+    """A row for each figure, a column for each run: workloads measure different things, and a terminal is narrow."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
     for found in figures:
-        name = found.pop("workload")
-        table.add_row(name, ", ".join(f"{key} {value}" for key, value in found.items()))
+        table.add_column(f"{found['workload']}", justify="right")
+    rows = dict.fromkeys(key for found in figures for key in found if key != "workload")
+    for key in rows:
+        table.add_row(key.replace("_", " "), *(_figure(found.get(key)) for found in figures))
     return table
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

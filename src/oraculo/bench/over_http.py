@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 from oraculo.bench.place import Place, facts_of
 from oraculo.bench.processes import worker_processes
 from oraculo.bench.work import REQUEST
-from oraculo.bench.workloads import MESSAGES, Figures, Progress, percentiles
-from oraculo.client import AsyncClient
+from oraculo.bench.workloads import MESSAGES_PER_RUN, Figures, Progress, percentiles
+from oraculo.client.async_client import AsyncClient
 from oraculo.errors import OraculoError
 
 AT_ONCE = 64
@@ -81,7 +81,7 @@ async def w1(n: int, progress: Progress, place: Place) -> Figures:
             "orchestrations": n,
             "seconds": round(seconds, 4),
             "per_second": round(n / seconds, 1),
-            "messages_per_second": round(n * MESSAGES / seconds),
+            "messages_per_second": round(n * MESSAGES_PER_RUN / seconds),
         }
 
 

@@ -13,18 +13,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from oraculo.adapters.brokers.connect import broker_of
 from oraculo.bench import celery_fleet
 from oraculo.bench.processes import WorkerProcess, worker_processes
 from oraculo.bench.work import make_worker, worker
-from oraculo.bootstrap import Oraculo
 from oraculo.errors import OraculoError
-from oraculo.parts import broker_of
 from oraculo.runtime.tuning import tune
-from oraculo.settings import load
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 from oraculo.wire import names
 
 MEMORY = "memory://"
-PATIENCE = 30.0  # seconds until the engine has all that it needs
+READY_TIMEOUT_S = 30.0  # seconds until the engine has all that it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,7 @@ class Place:
     store: str = ""
     engine: str = "local"
     temporal: str = ""  # host:port
+    tokens: str = "off"  # ORACULO_RESULT_TOKENS
 
     @property
     def embedded(self) -> bool:
@@ -47,7 +48,13 @@ class Place:
         store = self.store or f"sqlite:///{Path(folder) / 'bench.db'}"
         host, _, port = self.temporal.rpartition(":")
         where = {"TEMPORAL_HOST": host, "TEMPORAL_PORT": port} if self.temporal else {}
-        return {"ORACULO_STORE": store, "ORACULO_BROKER": self.broker, "ORACULO_ENGINE": self.engine, **where}
+        return {
+            "ORACULO_STORE": store,
+            "ORACULO_BROKER": self.broker,
+            "ORACULO_ENGINE": self.engine,
+            "ORACULO_RESULT_TOKENS": self.tokens,
+            **where,
+        }
 
 
 @dataclass(slots=True)
@@ -89,8 +96,8 @@ async def opened(place: Place, *, workers: bool = True) -> AsyncIterator[Stage]:
         if place.engine == "celery":
             celery_fleet.prepare(environment)
         oraculo = await stack.enter_async_context(Oraculo(settings, workers=inside))
-        async with asyncio.timeout(PATIENCE):
-            while oraculo.engine.failing is not None:  # noqa: ASYNC110
+        async with asyncio.timeout(READY_TIMEOUT_S):
+            while oraculo.status().outage is not None:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         if place.engine == "celery":
             await stack.enter_async_context(celery_fleet.celery_fleet(environment))

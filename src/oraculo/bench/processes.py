@@ -15,7 +15,7 @@ from typing import IO
 
 from oraculo.errors import OraculoError
 
-START, STOP = 30.0, 30.0  # seconds that a worker may take
+START_TIMEOUT_S, STOP_TIMEOUT_S = 30.0, 30.0  # seconds that a worker may take
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class WorkerProcess:
         """It says so in one line on standard output."""
         assert self.process.stdout is not None
         try:
-            async with asyncio.timeout(START):
+            async with asyncio.timeout(START_TIMEOUT_S):
                 line = await self.process.stdout.readline()
         except TimeoutError:
             line = b""
@@ -52,7 +52,7 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError):
             self.process.terminate()
         try:
-            async with asyncio.timeout(STOP):
+            async with asyncio.timeout(STOP_TIMEOUT_S):
                 await self.process.wait()
         except TimeoutError:
             self.process.kill()

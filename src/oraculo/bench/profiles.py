@@ -6,11 +6,11 @@ import pstats
 from pathlib import Path
 from typing import TextIO
 
-TOP = 40
+FUNCTIONS_SHOWN = 40
 
 
 def show(folder: Path, to: TextIO) -> None:
     """The functions that took the most time themselves, of each process that was profiled."""
     for path in sorted(folder.glob("*.prof")):
-        to.write(f"\n== {path.stem}: own time, the first {TOP} ({path})\n")
-        pstats.Stats(str(path), stream=to).sort_stats("tottime").print_stats(TOP)
+        to.write(f"\n== {path.stem}: own time, the first {FUNCTIONS_SHOWN} ({path})\n")
+        pstats.Stats(str(path), stream=to).sort_stats("tottime").print_stats(FUNCTIONS_SHOWN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oraculo.worker import Worker
+from oraculo.worker.worker import Worker
 
 COLLECTORS = ("a", "b", "c")
 REQUEST: dict[str, Any] = {
@@ -17,6 +17,15 @@ def wide(width: int, *, fan_in: bool) -> dict[str, Any]:
     """So many collects; with a fan-in, one execute gets all their results."""
     collects = {"coletas": [{"fonte": "bench_a", "parametros": {"n": number}} for number in range(width)]}
     return {**collects, "execucoes": REQUEST["execucoes"]} if fan_in else collects
+
+
+def mapped(width: int) -> dict[str, Any]:
+    """A map over so many items, each a collect."""
+    faz = {"fonte": "bench_a", "parametros": {"n": "${{ item }}"}}
+    return {
+        "entrada": {"lista": list(range(width))},
+        "tarefas": {"m": {"para_cada": "${{ entrada.lista }}", "faz": faz}},
+    }
 
 
 def make_worker(concurrency: int = 256) -> Worker:

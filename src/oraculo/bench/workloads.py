@@ -15,15 +15,16 @@ from typing import Any
 import orjson
 
 from oraculo.bench.place import Place, opened
-from oraculo.bench.work import COLLECTORS, REQUEST, wide
-from oraculo.bootstrap import Oraculo
+from oraculo.bench.work import COLLECTORS, REQUEST, mapped, wide
 from oraculo.errors import OraculoError
+from oraculo.service import Oraculo
 from oraculo.wire import requests
 
 Progress = Callable[[str], None]
 Figures = dict[str, Any]
 
-MESSAGES = 2 * (len(COLLECTORS) + 1)  # of one W1 orchestration: an order and an answer for each task
+LOAD_IN_FLIGHT = 64
+MESSAGES_PER_RUN = 2 * (len(COLLECTORS) + 1)  # of one W1 orchestration: an order and an answer for each task
 
 
 def _check(body: bytes, received: int, total: int) -> None:
@@ -35,8 +36,15 @@ def _check(body: bytes, received: int, total: int) -> None:
 
 async def _one(oraculo: Oraculo) -> bytes:
     accepted = await oraculo.submit(REQUEST)
-    body = await oraculo.ended(accepted.run)
+    body = await _ended(oraculo, accepted.run)
     _check(body, len(COLLECTORS), len(COLLECTORS))
+    return body
+
+
+async def _ended(oraculo: Oraculo, run: int) -> bytes:
+    """Return the final document, as soon as there is one."""
+    body = await oraculo.result_json(run, wait=None)
+    assert body is not None
     return body
 
 
@@ -56,7 +64,7 @@ async def w1(n: int, progress: Progress, place: Place) -> Figures:
             "orchestrations": n,
             "seconds": round(seconds, 4),
             "per_second": round(n / seconds, 1),
-            "messages_per_second": round(n * MESSAGES / seconds),
+            "messages_per_second": round(n * MESSAGES_PER_RUN / seconds),
             "cpu_ms_each": round((time.process_time() - cpu) / n * 1000, 4),
             "rss_mib": _rss(),
         }
@@ -80,6 +88,28 @@ async def seq(n: int, progress: Progress, place: Place) -> Figures:
         return {"workload": "SEQ", **stage.facts, "orchestrations": n, **percentiles(times)}
 
 
+async def load(n: int, progress: Progress, place: Place) -> Figures:
+    """So many in flight at all times, each begun when another one ended: latency while there is work to do."""
+    async with opened(place) as stage:
+        await asyncio.gather(*(_one(stage.oraculo) for _ in range(50)))  # warm up
+        progress(f"LOAD: {n} orchestrations, {LOAD_IN_FLIGHT} in flight")
+        times: list[float] = []
+        left = iter(range(n))
+
+        async def client() -> None:
+            for _ in left:
+                began = time.perf_counter()
+                await _one(stage.oraculo)
+                times.append((time.perf_counter() - began) * 1000)
+
+        started = time.perf_counter()
+        with stage.profiled():
+            await asyncio.gather(*(client() for _ in range(LOAD_IN_FLIGHT)))
+        per_second = round(n / (time.perf_counter() - started), 1)
+        about = {"orchestrations": n, "in_flight": LOAD_IN_FLIGHT, "per_second": per_second}
+        return {"workload": "LOAD", **stage.facts, **about, **percentiles(times)}
+
+
 async def w2(n: int, progress: Progress, place: Place) -> Figures:
     async with opened(place) as stage:
         await asyncio.gather(*(_one(stage.oraculo) for _ in range(20)))  # warm up
@@ -99,7 +129,7 @@ async def _wide(oraculo: Oraculo, width: int, *, fan_in: bool = True) -> float:
     request = requests.parse(wide(width, fan_in=fan_in))
     started = time.perf_counter()
     accepted = await oraculo.submit(request)
-    body = await oraculo.ended(accepted.run)
+    body = await _ended(oraculo, accepted.run)
     seconds = time.perf_counter() - started
     if fan_in:
         _check(body, width, width * (width - 1) // 2)
@@ -120,7 +150,7 @@ async def width(n: int, progress: Progress, place: Place) -> Figures:
             request = requests.parse(wide(10, fan_in=False))
             started = time.perf_counter()
             accepted = await asyncio.gather(*(oraculo.submit(request) for _ in range(n // 10)))
-            await asyncio.gather(*(oraculo.ended(one.run) for one in accepted))
+            await asyncio.gather(*(_ended(oraculo, one.run) for one in accepted))
             narrow.append((time.perf_counter() - started) / n * 1e6)
             progress(f"WIDTH: one orchestration {n} wide")
             broad.append(await _wide(oraculo, n, fan_in=False) / n * 1e6)
@@ -129,8 +159,38 @@ async def width(n: int, progress: Progress, place: Place) -> Figures:
             "ratio": round(all_ / ten, 3)}  # fmt: skip
 
 
+async def map(n: int, progress: Progress, place: Place) -> Figures:
+    """The same number of items, once in maps 10 wide and once in one map N wide; in seconds of clock and processor."""
+    narrow: list[tuple[float, float]] = []
+    broad: list[tuple[float, float]] = []
+    for _ in range(3):
+        async with opened(place) as stage:
+            await _one(stage.oraculo)
+            progress(f"MAP: {n // 10} maps of 10 items")
+            narrow.append(await _mapped(stage.oraculo, 10, n // 10))
+            progress(f"MAP: one map of {n} items")
+            broad.append(await _mapped(stage.oraculo, n, 1))
+    ten, ten_cpu = (statistics.median(one[at] for one in narrow) / n * 1e6 for at in (0, 1))
+    all_, all_cpu = (statistics.median(one[at] for one in broad) / n * 1e6 for at in (0, 1))
+    return {"workload": "MAP", "width": n, "us_per_item_10": round(ten, 1), "us_per_item_n": round(all_, 1),
+            "ratio": round(all_ / ten, 3), "cpu_us_per_item_10": round(ten_cpu, 1),
+            "cpu_us_per_item_n": round(all_cpu, 1), "cpu_ratio": round(all_cpu / ten_cpu, 3)}  # fmt: skip
+
+
+async def _mapped(oraculo: Oraculo, width: int, count: int) -> tuple[float, float]:
+    request = requests.parse(mapped(width))
+    started, cpu = time.perf_counter(), time.process_time()
+    accepted = await asyncio.gather(*(oraculo.submit(request) for _ in range(count)))
+    bodies = await asyncio.gather(*(_ended(oraculo, one.run) for one in accepted))
+    spent = time.perf_counter() - started, time.process_time() - cpu
+    expected = [{"n": number} for number in range(width)]
+    if any(orjson.loads(body)["tarefas"]["m"]["resultados"] != expected for body in bodies):
+        raise OraculoError(f"a benchmark map ended wrong: {bodies[0][:300]!r}")
+    return spent
+
+
 async def inflight(n: int, progress: Progress, place: Place) -> Figures:
-    """Nobody works, so everything stays open."""
+    """Measure the memory of open orchestrations: no worker runs, so none of them ends."""
     async with opened(place, workers=False) as stage:
         oraculo = stage.oraculo
         before = _rss_now()
@@ -139,7 +199,7 @@ async def inflight(n: int, progress: Progress, place: Place) -> Figures:
         for start in range(0, n, 500):
             await oraculo.submit_many([request] * min(500, n - start))
         await oraculo.engine.drained()
-        return {"workload": "INFLIGHT", "orchestrations": n, "open": oraculo.engine.open, "rss_mib": _rss_now(),
+        return {"workload": "INFLIGHT", "orchestrations": n, "open": oraculo.status().open, "rss_mib": _rss_now(),
                 "rss_mib_before": before}  # fmt: skip
 
 
@@ -153,7 +213,7 @@ async def age(n: int, progress: Progress, place: Place) -> Figures:
         while done < n:
             chunk = min(5000, n - done)
             accepted = await oraculo.submit_many([requests.parse(REQUEST)] * chunk)
-            await asyncio.gather(*(oraculo.ended(one.run) for one in accepted))
+            await asyncio.gather(*(_ended(oraculo, one.run) for one in accepted))
             done += chunk
             progress(f"AGE: {done} of {n} finished")
         old = await _everyday(oraculo)
@@ -163,9 +223,9 @@ async def age(n: int, progress: Progress, place: Place) -> Figures:
 
 async def _everyday(oraculo: Oraculo) -> dict[str, float]:
     from oraculo.core.vocabulary import Status
-    from oraculo.ports.store import Query
+    from oraculo.ports.catalogue import Query
 
-    store = oraculo.engine.store
+    store = oraculo.store
     newest = (await store.find(Query(limit=1)))[0].correlation_id
     queries = (
         Query(limit=50),
@@ -197,7 +257,7 @@ async def _everyday(oraculo: Oraculo) -> dict[str, float]:
 def percentiles(times: Sequence[float]) -> Figures:
     """By nearest rank: the smallest value that so many of all values do not exceed."""
     ordered = sorted(times)
-    ranks = {f"p{percent}_ms": math.ceil(len(ordered) * percent / 100) - 1 for percent in (50, 99)}
+    ranks = {f"p{percent}_ms": math.ceil(len(ordered) * percent / 100) - 1 for percent in (50, 95, 99)}
     return {**{name: round(ordered[rank], 3) for name, rank in ranks.items()}, "max_ms": round(ordered[-1], 3)}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oraculo import __version__
+from oraculo.adapters.brokers.registry import plugins
 from oraculo.cli import asyncapi_flow
 from oraculo.core.vocabulary import TipoEvento
 from oraculo.wire import names
@@ -27,7 +28,7 @@ def document(mensagem: dict[str, Any], requisicao: dict[str, Any]) -> dict[str, 
             "title": "Oráculo",
             "version": __version__,
             "description": "Messages between the orchestrator, collectors (escavadores) and executors (executadores). "
-            "A queue is the queue on RabbitMQ, the stream on Redis, the subject on NATS and the topic on Kafka.",
+            f"A queue is {_queues()}.",
             "license": {"name": "Apache-2.0"},
         },
         "defaultContentType": "application/json",
@@ -75,6 +76,12 @@ def document(mensagem: dict[str, Any], requisicao: dict[str, Any]) -> dict[str, 
             },
         },
     }
+
+
+def _queues() -> str:
+    """What a queue is on each broker that is installed."""
+    kinds = list(dict.fromkeys(f"the {plugin.queue}" for plugin in plugins().values() if plugin.queue))
+    return " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
 
 
 _CORRELATION = {"location": "$message.payload#/correlation_id"}

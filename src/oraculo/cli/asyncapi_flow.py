@@ -22,8 +22,18 @@ _CHANNELS = {  # channel → topic, what travels there, whether the orchestrator
     "telemetry": (_TOPICS.telemetry, (schemas.TELEMETRY_FRAME,), "send", "one frame for each plan that has ended"),
     "telemetry_events": (_TOPICS.events, (schemas.TELEMETRY_EVENT,), "send", "what happens to plans and tickets"),
     "incidents": (_TOPICS.incidents, (schemas.INCIDENT,), "send", "what somebody has to look at"),
-    "approval_requests": (_TOPICS.approval_requests, (APPROVAL,), "send", "plans that wait for a human, as JSON"),
-    "approval_responses": (_TOPICS.approval_responses, (APPROVAL,), "receive", "what a human said of them, as JSON"),
+    "approval_requests": (
+        _TOPICS.approval_requests,
+        (APPROVAL, schemas.COGNITIVE_PLAN),
+        "send",
+        "plans that wait for a human: JSON with the plan inside, or the plan in Avro",
+    ),
+    "approval_responses": (
+        _TOPICS.approval_responses,
+        (schemas.APPROVAL_RESPONSE,),
+        "receive",
+        "what a human said of them",
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,15 +11,14 @@ from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.output import AsJson, Url, Yes, emit, err, instant, note, pairs, say, table
 from oraculo.cli.texts import t
-
-if TYPE_CHECKING:
-    from oraculo.client import Client
+from oraculo.client.client import Client
+from oraculo.client.results import DeadLetterCount, DeadLetterDetails
 
 Fila = Annotated[str | None, typer.Option(help=t("o.fila"), show_default=False)]
 Motivo = Annotated[str | None, typer.Option(help=t("o.reason"), show_default=False)]
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", show_default=False)]
 All = Annotated[bool, typer.Option("--all", help=t("o.all"))]
-PAGE = 200
+DEAD_LETTERS_PER_PAGE = 200
 
 
 def ls(
@@ -29,12 +28,14 @@ def ls(
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    found: list[dict[str, Any]] = []
-    groups: list[dict[str, Any]] = []
+    found: list[DeadLetterDetails] = []
+    groups: list[DeadLetterCount] = []
     cursor: str | None = None
     with inputs.client(url) as client:
         while len(found) < limit:
-            page = client.dead_letters(fila=fila, motivo=motivo, limit=min(PAGE, limit - len(found)), cursor=cursor)
+            page = client.dead_letters(
+                queue=fila, reason=motivo, limit=min(DEAD_LETTERS_PER_PAGE, limit - len(found)), cursor=cursor
+            )
             found += page.items
             groups, cursor = page.groups, page.cursor
             if cursor is None:
@@ -55,6 +56,7 @@ def ls(
             )
             for one in found
         ),
+        "none.dead",
     )
     for group in groups:
         note(f"{group['total']} × {group['fila']} {group['motivo']}")
@@ -66,8 +68,9 @@ def show(id: Annotated[int, typer.Argument(metavar="ID")], url: Url = None, json
     if json:
         emit(document)
         return
-    body = document.pop("corpo")
-    pairs((name, instant(value) if name == "recebida_em" else value) for name, value in document.items() if value)
+    shown = {**document, "recebida_em": instant(document["recebida_em"])}
+    body = shown.pop("corpo")
+    pairs((name, value) for name, value in shown.items() if value)
     say("")
     say(body)
 
@@ -85,13 +88,13 @@ def requeue(
         if ids and not all:
             told = [client.requeue_dead_letter(id) for id in ids]
             gone = sum(one["removida"] for one in told)
-            document = {"reenviadas": gone, "mantidas": len(told) - gone, "mensagens": told}
+            document: dict[str, Any] = {"reenviadas": gone, "mantidas": len(told) - gone, "mensagens": told}
         else:
             document = {"reenviadas": 0, "mantidas": 0}
             for chosen in _chosen(client, ids, all, fila, motivo, yes, "requeue"):
                 answer = client.requeue_dead_letters(**chosen)
-                for key in document:
-                    document[key] += answer[key]
+                document["reenviadas"] += answer["reenviadas"]
+                document["mantidas"] += answer["mantidas"]
     if json:
         emit(document)
     else:
@@ -122,7 +125,7 @@ def discard(
                 gone += 1
         else:
             for chosen in _chosen(client, ids, all, fila, motivo, yes, "discard"):
-                gone += client.discard_dead_letters(**chosen, razao=razao)["descartadas"]
+                gone += client.discard_dead_letters(**chosen, note=razao)["descartadas"]
     if json:
         emit({"descartadas": gone})
     else:
@@ -131,7 +134,7 @@ def discard(
 
 def _chosen(
     client: Client, ids: list[int] | None, all: bool, fila: str | None, motivo: str | None, yes: bool, what: str
-) -> list[dict[str, Any]]:
+) -> list[dict[str, str | None]]:
     """The filters to give to the server, after asking. Without a filter: one for every queue that has dead letters."""
     if ids or not all:
         raise CommandError(t("ids-or-all"), Exit.USAGE)
@@ -141,8 +144,8 @@ def _chosen(
         return []
     _confirm(sum(one["total"] for one in wanted), yes, what)
     if fila is not None or motivo is not None:
-        return [{"fila": fila, "motivo": motivo}]
-    return [{"fila": queue} for queue in dict.fromkeys(one["fila"] for one in wanted)]
+        return [{"queue": fila, "reason": motivo}]
+    return [{"queue": queue} for queue in dict.fromkeys(one["fila"] for one in wanted)]
 
 
 def _confirm(count: int, yes: bool, what: str) -> None:

@@ -3,38 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from oraculo import redaction, settings
+from oraculo import logs, redaction
+from oraculo.adapters.brokers.registry import open_broker, plugin_of, scheme_of
+from oraculo.adapters.clock import MonotonicClock
+from oraculo.api.auth import check_binding
+from oraculo.api.tls import server_context
+from oraculo.bootstrap import flow as flow_parts
+from oraculo.bootstrap.adapters import audit_writer, identity_of, task_types_of, temporal_of
+from oraculo.cli import findings, findings_kubernetes
 from oraculo.cli.exits import Exit
 from oraculo.cli.findings import Finding, broken, fine, warning
+from oraculo.cli.inputs import tls_of
+from oraculo.cli.keys import has_administrator
+from oraculo.cli.kubectl import Kubectl
 from oraculo.cli.output import AsJson, Url, emit, out, safe, symbol
 from oraculo.cli.texts import t
+from oraculo.client.client import Client
 from oraculo.errors import (
     ApiError,
     BrokerUnavailableError,
+    IdentityUnavailableError,
     MissingExtraError,
     OraculoError,
     ServerUnreachableError,
     SettingsError,
     SinkUnavailableError,
 )
+from oraculo.loopback import is_loopback
+from oraculo.settings import settings
+from oraculo.settings.settings import Settings
 
-if TYPE_CHECKING:
-    from oraculo.settings import Settings
-
-BROKER_PATIENCE = 8.0  # seconds
-_PAGES = {"amqp": "rabbitmq", "redis": "redis", "nats": "nats", "kafka": "kafka"}
-_LOOK = {"ok": ("concluida", "green"), "warning": ("parcial", "yellow"), "broken": ("erro", "red")}
+BROKER_TIMEOUT_S = 8.0  # seconds
+_LEVEL_STYLES = {"ok": ("concluida", "green"), "warning": ("parcial", "yellow"), "broken": ("erro", "red")}
 
 
-def doctor(url: Url = None, json: AsJson = False) -> None:
+def doctor(
+    url: Url = None,
+    kubernetes: Annotated[bool, typer.Option("--kubernetes", help=t("o.kubernetes"))] = False,
+    namespace: Annotated[str, typer.Option(help=t("o.namespace"))] = "neural-hive-orchestration",
+    release: Annotated[str, typer.Option(help=t("o.release"))] = "orchestrator-dynamic",
+    json: AsJson = False,
+) -> None:
     found: list[Finding] = []
-    for finding in examine(url):
+    of_release = findings_kubernetes.examine(Kubectl(namespace), release)
+    for finding in of_release if kubernetes else examine(url):
         found.append(finding)
         if not json:
             _show(finding)
@@ -42,14 +62,15 @@ def doctor(url: Url = None, json: AsJson = False) -> None:
     if json:
         emit({"ok": not wrong, "checks": [one.document() for one in found]})
     else:
-        out().print(t("unhealthy", count=wrong) if wrong else t("healthy"), style="red" if wrong else "green")
+        out().print(
+            (t("unhealthy.one") if wrong == 1 else t("unhealthy", count=wrong)) if wrong else t("healthy"),
+            style="red" if wrong else "green",
+        )
     if wrong:
         raise typer.Exit(Exit.FAILED)
 
 
 def examine(url: str | None) -> Iterator[Finding]:
-    from oraculo.cli import findings
-
     yield from findings.machine()
     try:
         known = settings.load()
@@ -59,21 +80,28 @@ def examine(url: str | None) -> Iterator[Finding]:
     except OSError as error:
         yield broken("settings", f".env: {error}", "make .env readable, or remove it")
         return
-    yield fine("settings", "valid")
+    shown = ", ".join(f"{name}={value}" for name, value in known.shown().items())
+    yield fine("settings", f"valid; {shown}" if shown else "valid")
+    for line in known.warnings():
+        yield warning("settings", line, "correct the name, or remove it from the environment or .env")
     checks: list[Callable[[Settings], Iterator[Finding]]]
-    checks = [_binding, _files, findings.store, _broker, _engine, _flow_c, _audit]
+    checks = [_binding, _tls, _identity, _files, findings.store, _order_data, _broker, _engine, _flow_c, _audit]
     for check in checks:
         yield from check(known)
     yield from _server(known, url)
 
 
 def _binding(known: Settings) -> Iterator[Finding]:
-    from oraculo.api.auth import check_binding
-
     try:
-        check_binding(known)
+        check_binding(known, lambda: has_administrator(known))
     except SettingsError as error:
         yield broken("api key", str(error), "set ORACULO_API_KEY to a long random text, or ORACULO_HOST to 127.0.0.1")
+        return
+    except OraculoError as error:
+        yield broken("api key", str(error), "see the store below")
+        return
+    if not known.api_key and not is_loopback(known.host):
+        yield fine("api key", "not set; the store has a key for an administrator")
         return
     if known.api_key and len(known.api_key) < 16:
         yield warning("api key", f"{len(known.api_key)} characters", "use a random one: openssl rand -hex 32")
@@ -81,9 +109,35 @@ def _binding(known: Settings) -> Iterator[Finding]:
         yield fine("api key", "set" if known.api_key else f"not set; {known.host} is reached from this machine only")
 
 
-def _files(known: Settings) -> Iterator[Finding]:
-    from oraculo.parts import task_types_of
+def _tls(known: Settings) -> Iterator[Finding]:
+    if not known.tls.cert:
+        return
+    try:
+        server_context(known.tls)
+    except SettingsError as error:
+        yield broken("tls", str(error), f"change {error.variable}")
+        return
+    shown = f"; clients show a certificate ({known.tls.client})" if known.tls.client_ca else ""
+    yield fine("tls", f"{known.tls.cert}{shown}")
 
+
+def _identity(known: Settings) -> Iterator[Finding]:
+    if not known.oidc.issuer:
+        return
+    where = redaction.urls(known.oidc.issuer)
+    try:
+        provider = identity_of(known, MonotonicClock())
+        if provider is not None:
+            asyncio.run(provider.check())
+    except MissingExtraError as error:
+        yield broken("identity", str(error), f"pip install 'oraculo[{error.extra}]'")
+    except IdentityUnavailableError as error:
+        yield broken("identity", str(error), "start the provider, or change ORACULO_OIDC_ISSUER")
+    else:
+        yield fine("identity", f"{where}; browsers come back to {known.url.rstrip('/')}/login")
+
+
+def _files(known: Settings) -> Iterator[Finding]:
     if not known.task_types:
         return
     try:
@@ -92,9 +146,20 @@ def _files(known: Settings) -> Iterator[Finding]:
         yield broken("task types", str(error), "correct the file, or unset ORACULO_TASK_TYPES")
 
 
-def _broker(known: Settings) -> Iterator[Finding]:
-    from oraculo import logs
+def _order_data(known: Settings) -> Iterator[Finding]:
+    """Where collected data go that are too large for orders; the folder is made when it is needed."""
+    if not known.order_data:
+        return
+    folder = Path(known.order_data).absolute()
+    nearest = next(one for one in (folder, *folder.parents) if one.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        fix = "make it writable, or set ORACULO_ORDER_DATA to a folder that is; until then orders carry their data"
+        yield warning("order data", f"{folder} cannot be written", fix)
+    else:
+        yield fine("order data", f"{folder}" if folder.is_dir() else f"{folder} will be made when it is needed")
 
+
+def _broker(known: Settings) -> Iterator[Finding]:
     if known.broker.startswith("memory:"):
         yield fine("broker", "memory: in the orchestrator's process; what it forgets, the journal sends again")
         return
@@ -105,32 +170,28 @@ def _broker(known: Settings) -> Iterator[Finding]:
 
 def _flow_c(known: Settings) -> Iterator[Finding]:
     """What its topics need beyond the broker."""
-    from oraculo import flow_parts, logs
-
     if not known.takes_plans or not flow_parts.on_kafka(known):
         return
     try:
         flow_parts.codec_of(known, flow_parts.registry_of(known))
     except MissingExtraError as error:
         yield broken("avro", str(error), f"pip install 'oraculo[{error.extra}]'")
-    if known.kafka_servers:
+    if known.kafka.servers:
         logs.configure("CRITICAL", "text")
         yield asyncio.run(_reach(flow_parts.kafka_url(known), "kafka", "KAFKA_BOOTSTRAP_SERVERS"))
 
 
 async def _reach(url: str, name: str = "broker", variable: str = "ORACULO_BROKER") -> Finding:
     """Connect, and ask what it promises of a message that it confirmed."""
-    from oraculo.parts import broker_of
-
     where = redaction.urls(url)
     try:
-        broker = broker_of(url)
+        broker = open_broker(url)
     except MissingExtraError as error:
         return broken(name, str(error), f"pip install 'oraculo[{error.extra}]'")
     except SettingsError as error:
         return broken(name, str(error), f"change {error.variable}")
     try:
-        async with asyncio.timeout(BROKER_PATIENCE):
+        async with asyncio.timeout(BROKER_TIMEOUT_S):
             durability = await broker.durability()
         health = broker.health()
         if not health.connected:
@@ -140,20 +201,19 @@ async def _reach(url: str, name: str = "broker", variable: str = "ORACULO_BROKER
     finally:
         await broker.close()
     if durability == "best-effort":
-        return warning(name, f"{where}: {durability}", f"docs/brokers/{_PAGES[broker.scheme]}.md tells what to set")
+        page = plugin_of(scheme_of(url)).page or "the page of the broker's adapter"
+        return warning(name, f"{where}: {durability}", f"{page} tells what to set")
     return fine(name, f"{where}: {durability}")
 
 
 def _audit(known: Settings) -> Iterator[Finding]:
-    if known.mongodb_uri:
+    if known.mongodb.uri:
         yield asyncio.run(_reach_mongodb(known))
 
 
 async def _reach_mongodb(known: Settings) -> Finding:
     """What is not written there stays in the journal: orchestrations go on without it."""
-    from oraculo.parts import audit_writer
-
-    where = redaction.urls(known.mongodb_uri)
+    where = redaction.urls(known.mongodb.uri)
     try:
         writer = audit_writer(known)
     except (MissingExtraError, SettingsError) as error:
@@ -170,9 +230,13 @@ async def _reach_mongodb(known: Settings) -> Finding:
 
 def _engine(known: Settings) -> Iterator[Finding]:
     if known.engine != "temporal":
+        unused = sorted(name for name in known.given if name.startswith("TEMPORAL_") and name != "TEMPORAL_ENABLED")
+        if unused:
+            said = f"{', '.join(unused)}: not used, the engine is {known.engine}"
+            yield warning(
+                "temporal", said, "TEMPORAL_HOST, TEMPORAL_ENABLED=true or ORACULO_ENGINE=temporal, or remove them"
+            )
         return
-    from oraculo import logs
-    from oraculo.parts import temporal_of
 
     logs.configure("CRITICAL", "text")
     try:
@@ -180,7 +244,7 @@ def _engine(known: Settings) -> Iterator[Finding]:
     except MissingExtraError as error:
         yield broken("temporal", str(error), f"pip install 'oraculo[{error.extra}]'")
         return
-    from oraculo.engines.temporal.link import connect
+    from oraculo.engines.temporal.connection import connect
 
     try:
         asyncio.run(connect(address, "oraculo doctor"))
@@ -194,10 +258,8 @@ def _engine(known: Settings) -> Iterator[Finding]:
 
 def _server(known: Settings, url: str | None) -> Iterator[Finding]:
     """No server is only wrong when one was asked for by name: it may not have been started yet."""
-    from oraculo.client import Client
-
     try:
-        with Client(url or known.url, known.api_key, timeout=5) as client:
+        with Client(url or known.url, known.key_for(url), timeout=5, tls=tls_of(known)) as client:
             version = client.health()["version"]
             yield fine("server", f"{client.url} runs {version}")
             document = client.ready()
@@ -207,8 +269,10 @@ def _server(known: Settings, url: str | None) -> Iterator[Finding]:
                 yield fine("ready", text)
             else:
                 yield broken("ready", f"{state}; {text}", "see the log of the server")
-            client.workers()
+            client.whoami()
             yield fine("access", "the key is accepted" if known.api_key else "no key is needed")
+    except SettingsError as error:
+        yield broken("server", str(error), "set ORACULO_URL in the environment, or the key in .env beside it")
     except ServerUnreachableError as error:
         level = broken if url else warning
         yield level("server", str(error), "start it with: oraculo up; or set ORACULO_URL to where it is")
@@ -227,7 +291,7 @@ def _state(check: dict[str, object]) -> str:
 
 
 def _show(finding: Finding) -> None:
-    look, style = _LOOK[finding.level]
+    look, style = _LEVEL_STYLES[finding.level]
     out().print(Text.assemble((f"{symbol(look)} ", style), (f"{finding.name}  ", "bold"), safe(finding.detail)))
     if finding.fix:
         out().print(Text(f"    {t('fix')}: {safe(finding.fix)}", style=style))

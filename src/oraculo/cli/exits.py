@@ -22,9 +22,10 @@ from oraculo.errors import (
     OraculoError,
     ServerUnreachableError,
     SettingsError,
-    SinkUnavailableError,
     StoreError,
+    UnavailableError,
     UnknownIdError,
+    WorkerTargetError,
 )
 
 
@@ -58,9 +59,9 @@ def code_of(error: OraculoError) -> Exit:
             return _OF_ANSWER.get(error.status, Exit.FAILED)
         case UnknownIdError():
             return Exit.NOT_FOUND
-        case SettingsError() | MissingExtraError():
+        case SettingsError() | MissingExtraError() | WorkerTargetError():
             return Exit.USAGE
-        case ServerUnreachableError() | StoreError() | BrokerError() | BusyError() | SinkUnavailableError():
+        case UnavailableError() | StoreError() | BrokerError() | BusyError():
             return Exit.UNAVAILABLE
         case _:
             return Exit.FAILED
@@ -74,8 +75,20 @@ def line_of(error: OraculoError) -> str:
         errors = error.problem.get("errors")
         if isinstance(errors, list) and errors and not error.detail:
             text += ": " + "; ".join(f"{one.get('campo')}: {one.get('mensagem')}" for one in errors[:5])
-        return t("auth", error=text) if error.status == 401 else text
+        if error.status == 401:
+            return t("auth-wrong") if _has_key() else t("auth", error=text)
+        return text
     return str(error)
+
+
+def _has_key() -> bool:
+    """True if a key was sent with what the server refused."""
+    from oraculo.settings import settings
+
+    try:
+        return bool(settings.load().api_key)
+    except (OraculoError, OSError):
+        return False
 
 
 _BAD = ("erro", "timeout", "cancelada")

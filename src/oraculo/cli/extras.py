@@ -7,13 +7,14 @@ import importlib
 import typer
 
 from oraculo.cli.exits import CommandError, Exit
+from oraculo.cli.helping import HelpfulCommand
 from oraculo.cli.texts import t
 
-WHERE = {"demo": "oraculo.demo", "bench": "oraculo.bench", "prove": "oraculo.simulation.prove"}
+COMMAND_MODULES = {"demo": "oraculo.demo", "bench": "oraculo.bench", "prove": "oraculo.simulation.prove"}
 
 
 def register(app: typer.Typer) -> None:
-    for name in WHERE:
+    for name in COMMAND_MODULES:
         _register(app, name)
 
 
@@ -29,7 +30,7 @@ def _register(app: typer.Typer, name: str) -> None:
 
 def run(name: str, arguments: list[str]) -> None:
     try:
-        function = importlib.import_module(WHERE[name]).command
+        function = importlib.import_module(COMMAND_MODULES[name]).command
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("oraculo"):
             raise
@@ -41,5 +42,5 @@ def run(name: str, arguments: list[str]) -> None:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    single.command()(function)
+    single.command(cls=HelpfulCommand)(function)
     single(arguments, prog_name=f"oraculo {name}")

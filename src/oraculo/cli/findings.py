@@ -8,22 +8,25 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from oraculo import __version__
+from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.adapters.stores.numbered import migrations
+from oraculo.adapters.stores.sqlite import cursors, dead_letters, journal, statistics
+from oraculo.bootstrap.adapters import sqlite_path
 from oraculo.cli.inputs import now
-from oraculo.ports.store import Lag
+from oraculo.cli.journal import projection_types, read_only
+from oraculo.ports.cursors import Lag
 from oraculo.runtime.project import journal_cursors
+from oraculo.settings.settings import Settings
 
-if TYPE_CHECKING:
-    import apsw
-
-    from oraculo.settings import Settings
-
-MIB = 1024 * 1024
-SQLITE_LEAST = (3, 51, 3)  # earlier ones can corrupt a database that two connections write (the WAL-reset bug)
-FILES_LEAST = 1024
-BEHIND = 300.0  # seconds that a projection may be behind
+BYTES_PER_MIB = 1024 * 1024
+SQLITE_MIN_VERSION = (3, 51, 3)  # earlier ones can corrupt a database that two connections write (the WAL-reset bug)
+OPEN_FILES_MIN = 1024
+PROJECTION_LAG_MAX_S = 300.0  # seconds that a projection may be behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,11 @@ def broken(name: str, detail: str, fix: str) -> Finding:
 
 
 def machine() -> Iterator[Finding]:
-    import apsw
-
     yield fine("oraculo", __version__)
     yield fine("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     version = apsw.sqlite_lib_version()
-    if tuple(int(part) for part in version.split(".")) < SQLITE_LEAST:
-        least = ".".join(map(str, SQLITE_LEAST))
+    if tuple(int(part) for part in version.split(".")) < SQLITE_MIN_VERSION:
+        least = ".".join(map(str, SQLITE_MIN_VERSION))
         yield broken("sqlite", f"{version}; {least} or newer is needed", "pip install --upgrade apsw")
     else:
         yield fine("sqlite", version)
@@ -72,13 +73,11 @@ def _files() -> Iterator[Finding]:
     except ImportError:  # Windows
         return
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < FILES_LEAST:
-        yield warning("open files", f"at most {soft}", f"ulimit -n {FILES_LEAST}: every connection is a file")
+    if soft != resource.RLIM_INFINITY and soft < OPEN_FILES_MIN:
+        yield warning("open files", f"at most {soft}", f"ulimit -n {OPEN_FILES_MIN}: every connection is a file")
 
 
 def store(known: Settings) -> Iterator[Finding]:
-    from oraculo.parts import scheme_of, sqlite_path
-
     if scheme_of(known.store) != "sqlite":
         from oraculo.cli.findings_postgres import examine
 
@@ -105,8 +104,10 @@ def _place(path: Path) -> Iterator[Finding]:
     elif not path.exists():
         yield fine("store", f"{path.absolute()} will be made at the first start")
     else:
-        yield fine("store", f"{path.absolute()}, {path.stat().st_size / MIB:.1f} MiB")
-    free = shutil.disk_usage(folder).free // MIB
+        yield fine("store", f"{path.absolute()}, {path.stat().st_size / BYTES_PER_MIB:.1f} MiB")
+    if path.is_file() and (mode := path.stat().st_mode & 0o777) & 0o077:
+        yield warning("store", f"other users may use {path} (mode {mode:03o})", f"chmod go-rwx {path}*")
+    free = shutil.disk_usage(folder).free // BYTES_PER_MIB
     if free < 50:
         yield broken("disk", f"{free} MiB free", "free some space; when it is full nothing is accepted any more")
     elif free < 1024:
@@ -116,10 +117,6 @@ def _place(path: Path) -> Iterator[Finding]:
 
 
 def _database(path: str) -> Iterator[Finding]:
-    import apsw
-
-    from oraculo.cli.journal import read_only
-
     try:
         connection = read_only(path)
         try:
@@ -132,8 +129,6 @@ def _database(path: str) -> Iterator[Finding]:
 
 
 def _schema(connection: apsw.Connection) -> Iterator[Finding]:
-    from oraculo.adapters.stores.numbered import migrations
-
     newest = migrations("sqlite")[-1][0]
     current = int(str(connection.execute("PRAGMA user_version").fetchall()[0][0]))
     if current > newest:
@@ -145,8 +140,6 @@ def _schema(connection: apsw.Connection) -> Iterator[Finding]:
 
 
 def _content(connection: apsw.Connection) -> Iterator[Finding]:
-    from oraculo.adapters.stores import sqlite_read as read
-
     verdict = str(connection.execute("PRAGMA quick_check(1)").fetchall()[0][0])
     if verdict != "ok":
         yield broken("integrity", verdict, "stop the server and restore the database from a copy")
@@ -158,25 +151,25 @@ def _content(connection: apsw.Connection) -> Iterator[Finding]:
         yield fine("integrity", f"ok; journal_mode is {mode}, the next start makes it WAL")
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'journal'").fetchall():
         return
-    last = read.last_instant(connection)
+    last = journal.last_instant(connection)
     if last is not None and (ahead := (last - now()).total_seconds()) > 5:
         yield warning("clock", f"{ahead:.0f} s behind the newest record", "set the clock; until then time stands still")
-    counts = read.count_by_status(connection)
+    counts = statistics.count_by_status(connection)
     if counts:
         yield fine("orchestrations", ", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
-    dead = sum(count for _, _, count in read.dead_letter_groups(connection))
+    dead = sum(count for _, _, count in dead_letters.dead_letter_groups(connection))
     if dead:
         yield warning("dead letters", f"{dead}", "look at them with: oraculo dlq ls")
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'cursors'").fetchall():
-        lags = {name: read.lag(connection, position) for name, position in journal_cursors(read.cursors(connection))}
-        yield from projections(lags)
+        known, types = journal_cursors(cursors.cursors(connection)), projection_types()
+        yield from projections({name: cursors.lag(connection, at, types.get(name)) for name, at in known})
 
 
 def projections(lags: Mapping[str, Lag]) -> Iterator[Finding]:
     """How far each is behind the journal."""
     for name, lag in lags.items():
         age = 0.0 if lag.since is None else (now() - lag.since).total_seconds()
-        if age > BEHIND:
+        if age > PROJECTION_LAG_MAX_S:
             text = f"{name}: {lag.steps} steps behind, the oldest for {age:.0f} s"
             yield warning("projection", text, "see that its server can be reached; nothing is lost until then")
         else:

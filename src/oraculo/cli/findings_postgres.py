@@ -6,16 +6,21 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from oraculo import redaction
+from oraculo.adapters.stores.instants import from_micros
+from oraculo.adapters.stores.numbered import migrations
+from oraculo.bootstrap.adapters import store_of
 from oraculo.cli.findings import Finding, broken, fine, projections, warning
 from oraculo.cli.inputs import now
+from oraculo.cli.journal import projection_types
 from oraculo.errors import MissingExtraError, OraculoError
+from oraculo.runtime.project import journal_cursors
 
 if TYPE_CHECKING:
     from oraculo.adapters.stores.postgres.connections import Connection
 
-OLDEST = 140000  # as `server_version_num` has it
-CONNECTIONS = 6  # of each process
-PATIENCE = 10.0  # seconds
+POSTGRES_MIN_VERSION = 140000  # as `server_version_num` has it
+CONNECTIONS_PER_PROCESS = 6  # of each process
+CONNECT_TIMEOUT_S = 10.0  # seconds
 
 
 def examine(url: str) -> list[Finding]:
@@ -30,15 +35,13 @@ def examine(url: str) -> list[Finding]:
 
 
 async def _examine(url: str, where: str) -> list[Finding]:
-    from oraculo.parts import store_of
-
     store_of(url)  # says which extra is missing
-    from oraculo.adapters.stores.postgres.connections import Line, Server
+    from oraculo.adapters.stores.postgres.connections import ReconnectingConnection, Server
     from oraculo.adapters.stores.postgres.schema import current_version
 
-    line = Line(Server(url))
+    own = ReconnectingConnection(Server(url))
     try:
-        async with asyncio.timeout(PATIENCE), line.exchange() as connection:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S), own.exchange() as connection:
             found = [*await _server(connection, where)]
             version = await current_version(connection)
             found.append(_schema(version))
@@ -46,35 +49,38 @@ async def _examine(url: str, where: str) -> list[Finding]:
                 found += await _content(connection)
             return found
     finally:
-        await line.drop()
+        await own.drop()
 
 
 async def _server(connection: Connection, where: str) -> list[Finding]:
-    from oraculo.adapters.stores.postgres import read
+    from oraculo.adapters.stores.postgres.connections import fetch
+    from oraculo.adapters.stores.postgres.schema import durability as durability_of
 
-    ((number, version, most),) = await read.fetch(
+    ((number, version, most),) = await fetch(
         connection,
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
         " current_setting('max_connections')::int",
     )
     found = [fine("store", f"{where}: PostgreSQL {version}")]
-    if number < OLDEST:
-        found = [broken("store", f"{where}: PostgreSQL {version}", f"use PostgreSQL {OLDEST // 10000} or newer")]
-    durability = await read.durability(connection)
+    if number < POSTGRES_MIN_VERSION:
+        found = [
+            broken(
+                "store", f"{where}: PostgreSQL {version}", f"use PostgreSQL {POSTGRES_MIN_VERSION // 10000} or newer"
+            )
+        ]
+    durability = await durability_of(connection)
     if durability == "power-safe":
         found.append(fine("durability", durability))
     else:
         text = "set synchronous_commit, fsync and full_page_writes to on (docs/postgres.md)"
         found.append(warning("durability", durability, text))
-    if most < 3 * CONNECTIONS:
-        text = f"raise max_connections: every process of Oráculo uses {CONNECTIONS}"
+    if most < 3 * CONNECTIONS_PER_PROCESS:
+        text = f"raise max_connections: every process of Oráculo uses {CONNECTIONS_PER_PROCESS}"
         found.append(warning("connections", f"at most {most}", text))
     return found
 
 
 def _schema(current: int) -> Finding:
-    from oraculo.adapters.stores.numbered import migrations
-
     newest = migrations("postgres")[-1][0]
     if current > newest:
         return broken("schema", f"{current}; this version knows up to {newest}", "use the newer Oráculo that wrote it")
@@ -84,11 +90,10 @@ def _schema(current: int) -> Finding:
 
 
 async def _content(connection: Connection) -> list[Finding]:
-    from oraculo.adapters.stores.instants import from_micros
-    from oraculo.adapters.stores.postgres import cursors, members, read
-    from oraculo.runtime.project import journal_cursors
+    from oraculo.adapters.stores.postgres import cursors, dead_letters, members, statistics
+    from oraculo.adapters.stores.postgres.connections import fetch
 
-    ((clock,),) = await read.fetch(connection, "SELECT oraculo_now()")
+    ((clock,),) = await fetch(connection, "SELECT oraculo_now()")
     found = []
     if abs(apart := (from_micros(clock) - now()).total_seconds()) > 5:
         text = "set both clocks; Oráculo goes by the database's"
@@ -96,13 +101,13 @@ async def _content(connection: Connection) -> list[Finding]:
     alive = [one for one in await members.members(connection) if one.lease_until > from_micros(clock)]
     names = ", ".join(one.name for one in alive)
     found.append(fine("members", f"{len(alive)}: {names}" if alive else "none: no engine runs on it"))
-    counts = await read.count_by_status(connection)
+    counts = await statistics.count_by_status(connection)
     if counts:
         text = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
         found.append(fine("orchestrations", text))
-    if dead := sum(count for _, _, count in await read.dead_letter_groups(connection)):
+    if dead := sum(count for _, _, count in await dead_letters.dead_letter_groups(connection)):
         found.append(warning("dead letters", f"{dead}", "look at them with: oraculo dlq ls"))
-    if await read.fetch(connection, "SELECT 1 FROM pg_class WHERE relname = 'cursors' AND pg_table_is_visible(oid)"):
-        known = journal_cursors(await cursors.cursors(connection))
-        found += projections({name: await cursors.lag(connection, position) for name, position in known})
+    if await fetch(connection, "SELECT 1 FROM pg_class WHERE relname = 'cursors' AND pg_table_is_visible(oid)"):
+        known, types = journal_cursors(await cursors.cursors(connection)), projection_types()
+        found += projections({name: await cursors.lag(connection, at, types.get(name)) for name, at in known})
     return found

@@ -1,23 +1,24 @@
-"""`submit`, `watch` and `cancel`: hand in, follow to the end, call off."""
+"""`submit`, `watch`, `cancel` and `retry`: hand in, follow to the end, call off, try again."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.live import Live
 
 from oraculo.cli import inputs
+from oraculo.cli.completing import Id
 from oraculo.cli.exits import CommandError, Exit, code_of_status
-from oraculo.cli.output import AsJson, Url, emit, err, note, out, safe, say
+from oraculo.cli.output import AsJson, Url, emit, err, in_words, note, out, safe, say, status_word
+from oraculo.cli.picture import Picture
+from oraculo.cli.submit_lines import is_lines, labelled, submit_lines
 from oraculo.cli.texts import t
-
-if TYPE_CHECKING:
-    from oraculo.client import Client
+from oraculo.client.client import Client
 
 Strict = Annotated[bool, typer.Option("--strict", help=t("o.strict"))]
-Id = Annotated[str, typer.Argument(metavar="ID")]
 
 
 def submit(
@@ -25,13 +26,20 @@ def submit(
     watch: Annotated[bool, typer.Option("--watch", "-w", help=t("o.watch"))] = False,
     wait: Annotated[float | None, typer.Option(help=t("o.wait"), show_default=False, min=0)] = None,
     idempotency_key: Annotated[str | None, typer.Option(help=t("o.key"), show_default=False)] = None,
+    ndjson: Annotated[bool, typer.Option("--ndjson", help=t("o.ndjson"))] = False,
+    label: Annotated[list[str] | None, typer.Option(help=t("o.label"), show_default=False)] = None,
     strict: Strict = False,
     url: Url = None,
     json: AsJson = False,
 ) -> None:
     if watch and wait is not None:
         raise CommandError("--watch --wait: give one of them", Exit.USAGE)
-    request = inputs.request(file)
+    if ndjson or is_lines(file):
+        if watch or wait is not None:
+            raise CommandError("--watch, --wait: not with many requests", Exit.USAGE)
+        submit_lines(file, idempotency_key, url, json, label or ())
+        return
+    request = labelled(inputs.request(file), label or ())
     with inputs.client(url) as client:
         accepted = client.submit(request, idempotency_key)
         name = accepted.correlation_id
@@ -71,48 +79,45 @@ def watch(
 def cancel(
     correlation_id: Id,
     motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    undo: Annotated[bool, typer.Option("--undo", help=t("o.undo"))] = False,
     url: Url = None,
     json: AsJson = False,
 ) -> None:
     with inputs.client(url) as client:
-        document = client.cancel(correlation_id, motivo)
+        document = client.cancel(correlation_id, motivo, undo=undo)
     if json:
         emit(document)
     elif document["cancelada"]:
         say(f"{correlation_id} {t('cancelled')}")
     else:
-        say(f"{correlation_id} {t('already-over', status=document['status'])}")
+        say(f"{correlation_id} {t('already-over', status=status_word(document['status']))}")
 
 
-def approve(
+def retry(
     correlation_id: Id,
-    por: Annotated[str, typer.Option(help=t("o.por"), show_default=False)] = "",
-    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    start: Annotated[
+        str | None, typer.Option("--from", help=t("o.retry-from"), show_default=False, metavar="falhas|inicio")
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", help=t("o.retry-task"), show_default=False)] = None,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help=t("o.watch"))] = False,
+    idempotency_key: Annotated[str | None, typer.Option(help=t("o.key"), show_default=False)] = None,
+    strict: Strict = False,
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    _decide(correlation_id, True, por, motivo, url, json)
-
-
-def reject(
-    correlation_id: Id,
-    por: Annotated[str, typer.Option(help=t("o.por"), show_default=False)] = "",
-    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
-    url: Url = None,
-    json: AsJson = False,
-) -> None:
-    _decide(correlation_id, False, por, motivo, url, json)
-
-
-def _decide(correlation_id: str, approved: bool, por: str, motivo: str, url: str | None, json: bool) -> None:
+    if start is not None and task is not None:
+        raise CommandError("--from --task: give one of them", Exit.USAGE)
     with inputs.client(url) as client:
-        document = client.decide(correlation_id, approved, por, motivo)
+        accepted = client.retry(correlation_id, start=start, task=task, idempotency_key=idempotency_key)
+        name = accepted.correlation_id
+        if watch:
+            _follow(client, name, 0, strict, json)
     if json:
-        emit(document)
-    elif document["aplicada"]:
-        say(f"{correlation_id} {t('approved') if approved else t('refused')}")
-    else:
-        say(f"{correlation_id} {t('not-waiting', status=document['status'])}")
+        emit(accepted.document)
+        return
+    say(name)
+    if sys.stdout.isatty():
+        note(f"{t('accepted')}; {t('next')}: oraculo watch {name}")
 
 
 def _await(client: Client, name: str, wait: float, strict: bool, json: bool) -> None:
@@ -126,22 +131,27 @@ def _await(client: Client, name: str, wait: float, strict: bool, json: bool) -> 
     if json or not sys.stdout.isatty():
         emit(result)
     else:
-        out().print_json(data=result)
+        out().print_json(data=in_words(result))
     raise typer.Exit(code_of_status(result["status"], strict))
 
 
 def _follow(client: Client, name: str, after: int, strict: bool, json: bool) -> None:
     """Show every event until the end, as JSON lines, as plain lines, or as a picture that moves; then exit."""
     events = client.stream(name, after)
-    if json:
-        status = _each(events, emit)
-    elif out().is_terminal and not out().is_dumb_terminal:
-        status = _picture(client, name)
-    else:
-        status = _each(events, _line)
+    try:
+        if json:
+            status = _each(events, emit)
+        elif out().is_terminal and not out().is_dumb_terminal:
+            status = _picture(client, name)
+        else:
+            status = _each(events, _line)
+    except KeyboardInterrupt:
+        if not json:
+            note(t("still-running", id=name))
+        raise
     status = status or client.get(name)["status"]
     if not json:
-        note(t("ended", id=name, status=status))
+        note(t("ended", id=name, status=status_word(status)))
     raise typer.Exit(code_of_status(status, strict))
 
 
@@ -157,20 +167,20 @@ def _each(events: Iterator[dict[str, Any]], show: Any) -> str | None:
 def _line(event: dict[str, Any]) -> None:
     """Name, number and what is short; the data itself is in `show` and in --json."""
     about = []
-    for key, value in event.items():
-        if key in ("seq", "em", "evento", "dados") or value in (None, "", []):
+    for key, value in in_words(event).items():
+        if key in ("seq", "em", "evento", "dados", "data") or value in (None, "", []):
             continue
         if isinstance(value, list):
-            value = "; ".join(str(one.get("mensagem")) for one in value) if key == "erros" else len(value)
+            value = "; ".join(_messages(value)) if key in ("erros", "errors") else len(value)
         about.append(f"{key}={value}")
     out().print(safe(f"{event['em']} {event['seq']} {event['evento']} {' '.join(about)}".rstrip()), markup=False)
 
 
+def _messages(erros: list[dict[str, Any]]) -> list[str]:
+    return [str(one.get("mensagem", one.get("message"))) for one in erros]
+
+
 def _picture(client: Client, name: str) -> str | None:
-    from rich.live import Live
-
-    from oraculo.cli.picture import Picture
-
     picture = Picture(client.get(name))
     if picture.ended:
         out().print(picture)

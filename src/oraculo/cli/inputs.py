@@ -2,56 +2,61 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import re
-import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from oraculo import settings
 from oraculo.cli.exits import CommandError, Exit
-from oraculo.errors import OraculoError, WireError
-from oraculo.wire import strict_json
+from oraculo.cli.output import note
+from oraculo.cli.texts import language
+from oraculo.settings import settings
 
 if TYPE_CHECKING:
-    from oraculo.client import Client
-    from oraculo.worker import Worker
+    from oraculo.client.client import Client
+    from oraculo.client.tls import TlsFiles
+    from oraculo.settings.settings import Settings
+    from oraculo.worker.worker import Worker
 
-_AGE = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)", re.ASCII)
-_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_AGE_PATTERN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d|w)", re.ASCII)
+_UNIT_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def client(url: str | None) -> Client:
-    from oraculo.client import Client
+    from oraculo.client.client import Client
 
     known = settings.load()
-    return Client(url or known.url, known.api_key)
+    show_warnings(known)
+    return Client(url or known.url, known.key_for(url), language=language(), words="pt", tls=tls_of(known))
+
+
+def tls_of(known: Settings) -> TlsFiles:
+    """The files for a server over TLS."""
+    from oraculo.client.tls import TlsFiles
+
+    return TlsFiles(known.tls.url_ca, known.tls.url_cert, known.tls.url_key)
+
+
+def show_warnings(known: Settings) -> None:
+    """Name the variables that look like settings and are none, on standard error."""
+    for line in known.warnings():
+        note(f"oraculo: {line}")
 
 
 def request(file: str) -> dict[str, Any]:
-    """The JSON object in a file, or on standard input."""
-    try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror or error}", Exit.USAGE) from None
-    try:
-        value = strict_json.loads(raw.removeprefix(b"\xef\xbb\xbf"))
-    except WireError as error:
-        raise CommandError(f"{file}: {error.detail}", Exit.USAGE) from None
-    if not isinstance(value, dict):
-        raise CommandError(f"{file}: a JSON object is needed", Exit.USAGE)
-    return value
+    """The request in a file (JSON, YAML or Python), or on standard input. A plan of any shape is checked here, so that
+    its faults have lines and columns."""
+    from oraculo.cli.plan_files import plan_request
+
+    return plan_request(file)
 
 
 def age(text: str) -> timedelta:
-    found = _AGE.fullmatch(text.strip().lower())
+    found = _AGE_PATTERN.fullmatch(text.strip().lower())
     if found is None:
         raise CommandError(f"{text!r} is not an age: 30d, 12h, 90m, 45s and 2w are", Exit.USAGE)
     try:
-        return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
+        return timedelta(seconds=float(found[1]) * _UNIT_SECONDS[found[2]])
     except OverflowError:
         raise CommandError(f"{text!r} is too long", Exit.USAGE) from None
 
@@ -71,7 +76,7 @@ def since(text: str | None) -> datetime | None:
     """An instant, or an age before now."""
     if text is None:
         return None
-    if _AGE.fullmatch(text.strip().lower()):
+    if _AGE_PATTERN.fullmatch(text.strip().lower()):
         return ago(text)
     try:
         at = datetime.fromisoformat(text)
@@ -82,28 +87,21 @@ def since(text: str | None) -> datetime | None:
     return at if at.tzinfo else at.astimezone()
 
 
-def worker(target: str) -> Worker:
-    """`module:name` → the Worker; modules of the current folder are found too."""
-    from oraculo.worker import Worker
+def statuses(given: list[str] | None) -> list[str]:
+    """The statuses of orchestrations that were given in either vocabulary; CommandError for any other word."""
+    from oraculo.cli import completing
+    from oraculo.plans.words import value_to_portuguese
 
-    name, _, attribute = target.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(name)
-    except OraculoError:
-        raise
-    except ModuleNotFoundError as error:
-        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise CommandError(f"{target}: {error}", Exit.USAGE) from error
-        raise CommandError(f"{target}: there is no module {error.name!r}", Exit.USAGE) from None
-    except (Exception, SystemExit) as error:
-        raise CommandError(f"{target}: importing it failed: {type(error).__name__}: {error}", Exit.USAGE) from error
-    found = getattr(module, attribute or "worker", None)
-    if not isinstance(found, Worker):
-        have = [key for key, value in vars(module).items() if isinstance(value, Worker)]
-        hint = f"; it has {', '.join(have)}" if have else ""
-        raise CommandError(f"{target}: {attribute or 'worker'!r} is not a Worker of {name}{hint}", Exit.USAGE)
-    if not found.queues:
-        raise CommandError(f"{target}: no function is registered with it", Exit.USAGE)
+    known = completing.statuses("")
+    found = [value_to_portuguese("status", part.strip()) for text in given or () for part in text.split(",")]
+    for word in found:
+        if word not in known:
+            raise CommandError(f"--status {word!r}: allowed are {', '.join(known)}", Exit.USAGE)
     return found
+
+
+def worker(target: str) -> Worker:
+    """The Worker that `module:name` names."""
+    from oraculo.worker.target import worker_of
+
+    return worker_of(target)

@@ -12,13 +12,16 @@ from pathlib import Path
 
 import apsw
 
-from oraculo.adapters.stores import sqlite_read
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.adapters.sinks.flow_topics import FlowTopics
+from oraculo.adapters.stores.sqlite import journal as sqlite_journal
+from oraculo.adapters.stores.sqlite.store import SqliteStore
+from oraculo.bootstrap.adapters import sqlite_path, store_of
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.texts import t
 from oraculo.errors import StoreUnavailableError, UnknownIdError
-from oraculo.parts import scheme_of, sqlite_path, store_of
-from oraculo.ports.store import Recorded, Store
+from oraculo.ports.journal import Recorded
+from oraculo.ports.store import Store
 
 
 def existing(url: str) -> str:
@@ -27,6 +30,11 @@ def existing(url: str) -> str:
     if path == ":memory:" or not Path(path).is_file():
         raise CommandError(t("no-store", path=path), Exit.NOT_FOUND)
     return path
+
+
+def projection_types() -> dict[str, str]:
+    """The one type of orchestrations that a projection reads, for each projection that does not read all."""
+    return {FlowTopics.name: FlowTopics.tipo}
 
 
 @asynccontextmanager
@@ -65,8 +73,8 @@ def _from_sqlite(url: str, correlation_id: str) -> list[Recorded]:
     try:
         connection = read_only(path)
         try:
-            run = sqlite_read.locate(connection, [correlation_id]).get(correlation_id)
-            return [] if run is None else sqlite_read.load(connection, [run]).get(run, [])
+            run = sqlite_journal.locate(connection, [correlation_id]).get(correlation_id)
+            return [] if run is None else sqlite_journal.load(connection, [run]).get(run, [])
         finally:
             connection.close()
     except apsw.Error as error:

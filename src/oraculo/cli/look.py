@@ -2,34 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from oraculo.cli import inputs
-from oraculo.cli.output import AsJson, Url, duration, emit, instant, note, out, pairs, safe, say, status_text, table
+from oraculo.cli import completing, inputs
+from oraculo.cli.completing import Id
+from oraculo.cli.output import (
+    AsJson,
+    Url,
+    ago,
+    duration,
+    emit,
+    instant,
+    note,
+    out,
+    pairs,
+    safe,
+    say,
+    status_text,
+    table,
+    when,
+)
+from oraculo.cli.picture import label
 from oraculo.cli.texts import t
+from oraculo.client.calls import HttpCall
+from oraculo.client.results import RunSummary
 
-PAGE = 500
-MANY = 200  # tickets shown one by one
+RUNS_PER_PAGE = 500
+EVENT_MAX_CHARS = 400
+TICKETS_SHOWN = 200  # tickets shown one by one
 
 
 def ls(
-    status: Annotated[list[str] | None, typer.Option(help=t("o.status"), show_default=False)] = None,
+    status: Annotated[
+        list[str] | None, typer.Option(help=t("o.status"), show_default=False, autocompletion=completing.statuses)
+    ] = None,
     fonte: Annotated[str | None, typer.Option(help=t("o.fonte"), show_default=False)] = None,
+    label: Annotated[str | None, typer.Option(help=t("o.label-filter"), show_default=False)] = None,
     since: Annotated[str | None, typer.Option(help=t("o.since"), show_default=False)] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help=t("o.limit"), min=1)] = 50,
     url: Url = None,
     json: AsJson = False,
 ) -> None:
+    statuses = inputs.statuses(status)
     begun = inputs.since(since)
-    found: list[dict[str, Any]] = []
+    found: list[RunSummary] = []
     cursor: str | None = None
     with inputs.client(url) as client:
         while len(found) < limit:
             page = client.list(
-                status=status, fonte=fonte, since=begun, limit=min(PAGE, limit - len(found)), cursor=cursor
+                status=statuses,
+                source=fonte,
+                label=label,
+                since=begun,
+                limit=min(RUNS_PER_PAGE, limit - len(found)),
+                cursor=cursor,
             )
             found += page.items
             cursor = page.cursor
@@ -39,31 +69,38 @@ def ls(
         emit({"orchestrations": found, "more": cursor is not None})
         return
     table(
-        ("correlation_id", "status", "tipo", "tickets", "inicio", "duracao"),
+        ("correlation_id", "status", "tipo", "rotulos", "tickets", "inicio", "duracao"),
         (
             (
                 one["correlation_id"],
-                status_text(one["status"]),
+                _status(one),
                 one["tipo"],
+                ", ".join(one["rotulos"]),
                 _tickets(one),
-                instant(one["inicio"]),
+                ago(one["inicio"]) if out().is_terminal else instant(one["inicio"]),
                 duration(one["duracao_ms"]),
             )
             for one in found
         ),
+        "none.runs",
     )
     if cursor is not None:
         note(f"… --limit {limit * 10}")
 
 
-def _tickets(one: dict[str, Any]) -> Text:
+def _status(one: Mapping[str, Any]) -> Text:
+    text = status_text(one["status"])
+    return text.append(f" ({t('pause.is')})", style="yellow") if one["pausada"] else text
+
+
+def _tickets(one: Mapping[str, Any]) -> Text:
     text = Text(f"{one['tickets_total'] - one['tickets_abertos']}/{one['tickets_total']}")
     if one["tickets_com_falha"]:
         text.append(f" ({one['tickets_com_falha']} ✖)" if out().encoding.startswith("utf") else " (x)", style="red")
     return text
 
 
-def show(correlation_id: Annotated[str, typer.Argument(metavar="ID")], url: Url = None, json: AsJson = False) -> None:
+def show(correlation_id: Id, url: Url = None, json: AsJson = False) -> None:
     with inputs.client(url) as client:
         document = client.get(correlation_id)
     if json:
@@ -72,15 +109,21 @@ def show(correlation_id: Annotated[str, typer.Argument(metavar="ID")], url: Url 
     pairs(
         (
             ("correlation_id", document["correlation_id"]),
-            ("status", status_text(document["status"])),
+            ("status", _status(document)),
             ("tipo", document["tipo"]),
-            ("inicio", instant(document["inicio"])),
-            ("fim", instant(document["fim"]) or None),
-            ("prazo", instant(document["prazo"]) if document["fim"] is None else None),
+            ("rotulos", ", ".join(document["rotulos"]) or None),
+            ("inicio", when(document["inicio"])),
+            ("fim", when(document["fim"]) or None),
+            ("prazo", (when(document["prazo"]) or None) if document["fim"] is None else None),
             ("duracao", duration(document["duracao_ms"]) or None),
-            ("fan_in", _fan_in(document["fan_in"])),
+            ("fan_in", _fan_in(document["fan_in"]) if document["fan_in"] else None),
             (t("waiting"), document["espera"]),
+            ("desfecho", status_text(document["desfazendo"]["desfecho"]) if document["desfazendo"] else None),
+            (t("parent"), (document.get("pai") or {}).get("correlation_id")),
             ("motivo", document["motivo_cancelamento"]),
+            ("ator", document.get("ator")),
+            ("origem", document.get("origem")),
+            ("retentativas", ", ".join(document["retentativas"]) or None),
             *_flow(document["fluxo_c"]),
             *(
                 (f"notificar.{one['destino']}", f"{one['situacao']} {one['detalhe']}")
@@ -94,36 +137,51 @@ def show(correlation_id: Annotated[str, typer.Argument(metavar="ID")], url: Url 
         ("destino", "status", "tentativas", "duracao", "ticket_id", "erro"),
         (
             (
-                _name(one),
+                _shown(one),
                 status_text(one["status"]),
                 f"{one['tentativas']}/{one['max_tentativas']}",
                 duration(one["duracao_ms"]),
                 one["ticket_id"],
                 Text(safe(one["erro"] or one["motivo"] or "")[:300], style="red" if one["erro"] else ""),
             )
-            for one in sorted(tickets, key=_failed_first)[:MANY]
+            for one in sorted(tickets, key=_failed_first)[:TICKETS_SHOWN]
         ),
+        "none.tickets",
     )
-    if len(tickets) > MANY:
-        note(f"… {len(tickets) - MANY} {t('tickets')}: --json")
+    if len(tickets) > TICKETS_SHOWN:
+        note(f"… {len(tickets) - TICKETS_SHOWN} {t('tickets')}: --json")
+    for one in tickets:
+        if one["respostas_conflitantes"]:
+            kept = len(one["respostas_conflitantes"])
+            say(t("conflicting", n=kept, ticket=one["ticket_id"], destination=_shown(one)), "red")
 
 
 def _flow(flow: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    names = ("plan_id", "intent_id", "decision_id", "risk_band", "priority", "decidido_por", "compensacao")
-    return [] if flow is None else [(name, flow.get(name)) for name in names]
+    if flow is None:
+        return []
+    named = {**flow, "priority_score": flow.get("priority_score_explanation")}
+    names = ("plan_id", "intent_id", "decision_id", "risk_band", "priority", "priority_score")
+    return [(name, named.get(name)) for name in (*names, "decidido_por", "compensacao")]
 
 
-def _name(ticket: dict[str, Any]) -> str:
-    """Where it went; of Fluxo C, where most go to one topic, what it does."""
-    flow = ticket.get("fluxo_c")
-    return ticket["destino"] if flow is None else f"{flow['task_id']} ({flow['task_type']})"
+def _shown(ticket: Mapping[str, Any]) -> str:
+    """What a ticket is called; of an item or a round its number, of a map how its items stand, of a loop how many
+    rounds there are."""
+    number, items = ticket.get("indice"), ticket.get("itens")
+    place = "" if number is None else f" #{number}"
+    if ticket.get("desfaz") is not None:
+        place += f" ({t('undoing')})"
+    if ticket.get("prioridade") is not None:
+        place += f" {t('priority', n=ticket['prioridade'])}"
+    word = "rounds" if ticket["tipo"] == "repete" else "items"
+    return label(ticket) + place + ("" if items is None else t(word, **items))
 
 
 def _fan_in(rule: dict[str, Any]) -> str:
     return f"{rule['modo']} {rule['minimo']}" if rule["modo"] == "quorum" else str(rule["modo"])
 
 
-def _failed_first(ticket: dict[str, Any]) -> bool:
+def _failed_first(ticket: Mapping[str, Any]) -> bool:
     """Only where not all can be shown does the order matter; `sorted` keeps the rest as it is."""
     return ticket["status"] not in ("erro", "timeout")
 
@@ -149,9 +207,36 @@ def brokers(url: Url = None, json: AsJson = False) -> None:
             )
             for one in document["brokers"]
         ),
+        "none.brokers",
     )
     for event in document["eventos"]:
         note(f"{instant(event['em'])}  {event.get('de')} → {event.get('para')}: {event.get('motivo')}")
+
+
+def events(
+    kind: Annotated[str, typer.Option("--tipo", "--type", help=t("events.type"))] = "",
+    limit: Annotated[int, typer.Option(help=t("events.limit"), min=1, max=1000)] = 50,
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    with inputs.client(url) as client:
+        answer = client.call(HttpCall("GET", "/api/v1/system-events", {"limit": limit}))
+    found = [one for one in answer.body["eventos"] if not kind or one["evento"] == kind]
+    if json:
+        emit({"eventos": found})
+        return
+    table(
+        ("em", "evento", "detalhe"),
+        ((instant(one["em"]), one["evento"], _told(one)[:EVENT_MAX_CHARS]) for one in found),
+        "none.events",
+    )
+
+
+def _told(event: Mapping[str, Any]) -> str:
+    """What an event says beside its name and its instant, in one line."""
+    return "  ".join(
+        f"{name}={value}" for name, value in event.items() if name not in ("em", "evento") and value not in (None, "")
+    )
 
 
 def replicas(url: Url = None, json: AsJson = False) -> None:
@@ -173,6 +258,7 @@ def replicas(url: Url = None, json: AsJson = False) -> None:
             )
             for one in document["replicas"]
         ),
+        "none.replicas",
     )
 
 
@@ -191,14 +277,25 @@ def workers(url: Url = None, json: AsJson = False) -> None:
                 ", ".join(one["filas"]),
                 one["em_andamento"],
                 one["respondidas"],
-                instant(one["visto_em"]),
+                ago(one["visto_em"]) if out().is_terminal else instant(one["visto_em"]),
             )
             for one in document["workers"]
         ),
+        "none.workers",
     )
     if document["filas"]:
         say("")
         table(
-            ("fila", "aguardando", "em_andamento"),
-            ((one["fila"], one["aguardando"], one["em_andamento"]) for one in document["filas"]),
+            ("fila", "aguardando", "em_andamento", "consumidores", "enviadas_por_s", "respondidas_por_s"),
+            (
+                (
+                    one["fila"],
+                    one["aguardando"],
+                    one["em_andamento"],
+                    one["consumidores"],
+                    one["enviadas_por_s"],
+                    one["respondidas_por_s"],
+                )
+                for one in document["filas"]
+            ),
         )

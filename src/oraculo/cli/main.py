@@ -4,54 +4,153 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from oraculo import __version__
-from oraculo.cli import (
-    audit,
-    dead_letters,
-    doctor,
-    extras,
-    follow,
-    look,
-    migrate_store,
-    prune,
-    replay,
-    schema,
-    serve,
-    task_types,
-    top,
-    work,
-)
+from oraculo.cli import extras
 from oraculo.cli.exits import Exit, code_of, line_of
+from oraculo.cli.helping import HelpfulCommand
+from oraculo.cli.lazy import HELP_OPTIONS, LazyCommand, lazy_group
 from oraculo.cli.output import AsJson, emit, note, say
 from oraculo.cli.texts import t
-from oraculo.errors import OraculoError
+from oraculo.core.access import Scope
+from oraculo.errors import MissingExtraError, OraculoError
 
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as other tools
+SERVER_MODULES = ("apsw", "fastapi", "jinja2", "prometheus_client", "pydantic", "starlette", "uvicorn")
 
 
-def group(name: str, parent: typer.Typer | None = None) -> typer.Typer:
+# Group → its commands: name, module and function below `oraculo.cli`, the scope that it needs of the server (None: it
+# asks no server), an example. The help is a text of `texts`.
+COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
+    "": [
+        ("up", "serve:up", None, "oraculo up --port 8080 --worker oraculo.collectors.all:worker"),
+        ("dev", "dev:dev", None, "oraculo dev app.py --port 8080"),
+        ("worker", "work:worker", Scope.LEASE_TAKE, "oraculo worker oraculo.collectors.all:worker --concurrency 8"),
+        (
+            "submit",
+            "follow:submit",
+            Scope.RUN_SUBMIT,
+            """echo '{"coletas": \\[{"fonte": "youtube"}]}' | oraculo submit - --watch""",
+        ),
+        ("watch", "follow:watch", Scope.RUN_READ, "oraculo watch abc123"),
+        ("ls", "look:ls", Scope.RUN_READ, "oraculo ls --status erro --since 24h"),
+        ("show", "look:show", Scope.RUN_READ, "oraculo show abc123 --json"),
+        ("cancel", "follow:cancel", Scope.RUN_CANCEL, "oraculo cancel abc123 --motivo 'pedido errado'"),
+        ("pause", "pauses:pause", Scope.RUN_CANCEL, "oraculo pause abc123 --motivo 'a fonte está fora'"),
+        ("resume", "pauses:resume", Scope.RUN_CANCEL, "oraculo resume --queue escavador_youtube"),
+        ("pauses", "pauses:pauses", Scope.SYSTEM_READ, "oraculo pauses"),
+        ("retry", "follow:retry", Scope.RUN_SUBMIT, "oraculo retry abc123 --from falhas --watch"),
+        ("signal", "human_input:signal", Scope.RUN_SIGNAL, """oraculo signal abc123 revisao --data '{"nota": 7}'"""),
+        ("approve", "human_input:approve", Scope.PLAN_APPROVE, "oraculo approve abc123 --por ana --task pagar"),
+        ("reject", "human_input:reject", Scope.PLAN_APPROVE, "oraculo reject abc123 --por ana --motivo 'risco alto'"),
+        ("workers", "look:workers", Scope.SYSTEM_READ, "oraculo workers"),
+        ("brokers", "look:brokers", Scope.INSTALLATION_READ, "oraculo brokers"),
+        ("events", "look:events", Scope.SYSTEM_READ, "oraculo events --tipo plan_refused"),
+        ("replicas", "look:replicas", Scope.INSTALLATION_READ, "oraculo replicas"),
+        ("top", "top:top", Scope.METRICS_READ, "oraculo top --every 5"),
+        ("replay", "replay:replay", Scope.RUN_READ, "oraculo replay abc123 --until 12"),
+        ("rehearse", "rehearse:rehearse_run", None, "oraculo rehearse abc123"),
+        ("export-test", "rehearse:export_test", None, "oraculo export-test abc123 --to tests/"),
+        ("doctor", "doctor:doctor", Scope.SYSTEM_READ, "oraculo doctor"),
+        ("prune", "prune:prune", None, "oraculo prune --older-than 30d --yes"),
+        ("migrate", "migrate:migrate", None, "oraculo migrate --check"),
+        (
+            "migrate-store",
+            "migrate_store:migrate_store",
+            None,
+            "oraculo migrate-store sqlite:///oraculo.db postgresql://oraculo@db/oraculo",
+        ),
+    ],
+    "dlq": [
+        ("ls", "dead_letters:ls", Scope.DLQ_READ, "oraculo dlq ls --motivo ambiguous"),
+        ("show", "dead_letters:show", Scope.DLQ_READ, "oraculo dlq show 7"),
+        ("requeue", "dead_letters:requeue", Scope.DLQ_REQUEUE, "oraculo dlq requeue 7 8"),
+        ("discard", "dead_letters:discard", Scope.DLQ_DISCARD, "oraculo dlq discard --all --motivo not_json --yes"),
+    ],
+    "plan": [
+        ("check", "plan:check", None, "oraculo plan check plan.yaml"),
+        ("show", "plan:show", None, "oraculo plan show plan.yaml --mermaid"),
+        ("convert", "plan_convert:convert", None, "oraculo plan convert plan.json --to yaml --words en"),
+    ],
+    "task-types": [
+        ("ls", "task_types:ls", Scope.RUN_READ, "oraculo task-types ls"),
+        ("get", "task_types:get", Scope.RUN_READ, "oraculo task-types get relatorio_semanal"),
+        ("put", "task_types:put", Scope.TYPE_WRITE, "oraculo task-types put relatorio_semanal tipo.json"),
+        ("rm", "task_types:rm", Scope.TYPE_WRITE, "oraculo task-types rm relatorio_semanal"),
+    ],
+    "schedules": [
+        ("ls", "schedules:ls", Scope.RUN_READ, "oraculo schedules ls"),
+        ("show", "schedules:show", Scope.RUN_READ, "oraculo schedules show diario --json"),
+        ("put", "schedules:put", Scope.SCHEDULE_WRITE, "oraculo schedules put diario agenda.json"),
+        ("rm", "schedules:rm", Scope.SCHEDULE_WRITE, "oraculo schedules rm diario"),
+        ("pause", "schedules:pause", Scope.SCHEDULE_WRITE, "oraculo schedules pause diario --motivo 'fonte fora'"),
+        ("resume", "schedules:resume", Scope.SCHEDULE_WRITE, "oraculo schedules resume diario"),
+        ("trigger", "schedules:trigger", Scope.SCHEDULE_WRITE, "oraculo schedules trigger diario"),
+        (
+            "backfill",
+            "schedules:backfill",
+            Scope.SCHEDULE_WRITE,
+            "oraculo schedules backfill diario --de 2026-01-31T00:00:00Z --ate 2026-01-31T06:00:00Z",
+        ),
+        ("upcoming", "schedules:upcoming", Scope.RUN_READ, "oraculo schedules upcoming diario -n 20"),
+    ],
+    "keys": [
+        ("create", "keys:create", Scope.KEY_ADMIN, "oraculo keys create --role operador --expires 90d"),
+        ("ls", "keys:ls", Scope.KEY_ADMIN, "oraculo keys ls --json"),
+        ("rotate", "keys:rotate", Scope.KEY_ADMIN, "oraculo keys rotate k7qmz2c4tb5x --overlap 1h"),
+        ("revoke", "keys:revoke", Scope.KEY_ADMIN, "oraculo keys revoke k7qmz2c4tb5x"),
+    ],
+    "tenants": [
+        ("ls", "tenants:ls", None, "oraculo tenants ls --json"),
+        ("put", "tenants:put", None, "oraculo tenants put acme --max-open 1000 --per-second 50"),
+        ("rm", "tenants:rm", None, "oraculo tenants rm acme"),
+    ],
+    "acl": [("export", "acl:export", None, "oraculo acl export redis --queue escavador_youtube > users.acl")],
+    "token-keys": [
+        ("ls", "token_keys:ls", None, "oraculo token-keys ls --json"),
+        ("rotate", "token_keys:rotate", None, "oraculo token-keys rotate --overlap 7d"),
+    ],
+    "audit": [
+        ("verify", "audit:verify", None, "oraculo audit verify"),
+        ("export", "audit:export", None, "oraculo audit export --to audit.jsonl"),
+    ],
+    "topics": [
+        ("check", "topics:check", None, "oraculo topics check --json"),
+        ("ensure", "topics:ensure", None, "oraculo topics ensure --replication 3"),
+    ],
+    "schema": [("export", "schema:export", None, "oraculo schema export openapi --to schemas/")],
+}
+
+
+def group(name: str) -> typer.Typer:
+    """Return the group of that name with its commands; the empty name is `oraculo` itself."""
+    commands = [
+        LazyCommand(command, target, t(f"{name}.{command}" if name else command), epilog(example))
+        for command, target, _scope, example in COMMANDS[name]
+    ]
     made = typer.Typer(
-        name=name,
-        help=t("app") if parent is None else t(name),
+        cls=lazy_group(commands),
+        name=name or "oraculo",
+        help=t(name or "app"),
         no_args_is_help=True,
-        add_completion=parent is None,
+        add_completion=not name,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=HELP_OPTIONS,
     )
-    if parent is not None:
-        parent.add_typer(made)
+    made.callback()(_no_options)
     return made
 
 
-def add(parent: typer.Typer, name: str, function: Callable[..., Any], example: str, key: str | None = None) -> None:
-    text = ("Exemplo" if t("none") == "nada" else "Example") + f": [bold]{example}[/bold]"
-    parent.command(name, help=t(key or name), epilog=text)(function)
+def epilog(example: str) -> str:
+    return f"{t('example')}: [bold]{example}[/bold]"
+
+
+def _no_options() -> None:
+    """A group has no options of its own."""
 
 
 def version(json: AsJson = False) -> None:
@@ -61,55 +160,12 @@ def version(json: AsJson = False) -> None:
         say(f"oraculo {__version__}")
 
 
-app = group("oraculo")
-add(app, "up", serve.up, "oraculo up --port 8080 --worker oraculo.workers.all:worker")
-add(app, "worker", work.worker, "oraculo worker oraculo.workers.all:worker --concurrency 8")
-add(app, "submit", follow.submit, """echo '{"coletas": \\[{"fonte": "youtube"}]}' | oraculo submit - --watch""")
-add(app, "watch", follow.watch, "oraculo watch abc123")
-add(app, "ls", look.ls, "oraculo ls --status erro --since 24h")
-add(app, "show", look.show, "oraculo show abc123 --json")
-add(app, "cancel", follow.cancel, "oraculo cancel abc123 --motivo 'pedido errado'")
-add(app, "approve", follow.approve, "oraculo approve abc123 --por ana")
-add(app, "reject", follow.reject, "oraculo reject abc123 --por ana --motivo 'risco alto'")
-add(app, "workers", look.workers, "oraculo workers")
-add(app, "brokers", look.brokers, "oraculo brokers")
-add(app, "replicas", look.replicas, "oraculo replicas")
-add(app, "top", top.top, "oraculo top --every 5")
-add(app, "replay", replay.replay, "oraculo replay abc123 --until 12")
-add(app, "doctor", doctor.doctor, "oraculo doctor")
-add(app, "prune", prune.prune, "oraculo prune --older-than 30d --yes")
-add(
-    app,
-    "migrate-store",
-    migrate_store.migrate_store,
-    "oraculo migrate-store sqlite:///oraculo.db postgresql://oraculo@db/oraculo",
-)
-add(app, "version", version, "oraculo version --json")
+app = group("")
+app.command("version", cls=HelpfulCommand, help=t("version"), epilog=epilog("oraculo version --json"))(version)
 extras.register(app)
-
-_dlq = group("dlq", app)
-add(_dlq, "ls", dead_letters.ls, "oraculo dlq ls --motivo ambiguous", "dlq.ls")
-add(_dlq, "show", dead_letters.show, "oraculo dlq show 7", "dlq.show")
-add(_dlq, "requeue", dead_letters.requeue, "oraculo dlq requeue 7 8", "dlq.requeue")
-add(_dlq, "discard", dead_letters.discard, "oraculo dlq discard --all --motivo not_json --yes", "dlq.discard")
-
-_types = group("task-types", app)
-add(_types, "ls", task_types.ls, "oraculo task-types ls", "task-types.ls")
-add(_types, "get", task_types.get, "oraculo task-types get relatorio_semanal", "task-types.get")
-add(_types, "put", task_types.put, "oraculo task-types put relatorio_semanal tipo.json", "task-types.put")
-add(_types, "rm", task_types.rm, "oraculo task-types rm relatorio_semanal", "task-types.rm")
-
-_audit = group("audit", app)
-add(_audit, "verify", audit.verify, "oraculo audit verify", "audit.verify")
-add(_audit, "export", audit.export, "oraculo audit export --to audit.jsonl", "audit.export")
-
-_schema = group("schema", app)
-add(_schema, "export", schema.export, "oraculo schema export openapi --to schemas/", "schema.export")
-
-
-@_schema.callback()
-def _schemas() -> None:
-    """A group, although it has one command."""
+for _name in COMMANDS:
+    if _name:
+        app.add_typer(group(_name))
 
 
 @app.callback(invoke_without_command=True)
@@ -131,6 +187,11 @@ def run() -> None:
     except OraculoError as error:
         note(f"oraculo: {line_of(error)}")
         sys.exit(code_of(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in SERVER_MODULES:
+            raise
+        note(f"oraculo: {MissingExtraError(' '.join(['oraculo', *sys.argv[1:2]]), 'server')}")
+        sys.exit(Exit.USAGE)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -142,5 +203,5 @@ def run() -> None:
 
 
 def _forget_stdout() -> None:
-    """Nobody reads it any more; without this the interpreter would complain when it flushes at the end."""
+    """Point stdout to nowhere after its reader has left; the interpreter would complain when it flushes at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`oraculo migrate-store`: everything in one store into another, empty one, while nobody works on either."""
+"""`oraculo migrate-store`: copy a store into an empty one while no process uses either."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from oraculo import redaction, settings_readers
+from oraculo import redaction
+from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.adapters.stores import moving
+from oraculo.bootstrap.adapters import sqlite_path, store_of
+from oraculo.cli.journal import existing
 from oraculo.cli.output import AsJson, emit, err, say
 from oraculo.cli.texts import t
+from oraculo.errors import StoreError
+from oraculo.settings import readers as settings_readers
 
 if TYPE_CHECKING:
     from oraculo.adapters.stores.moving import Row, Side
@@ -22,8 +29,6 @@ def migrate_store(
     target: Annotated[str, typer.Argument(metavar="TO", help=t("o.to-store"))],
     json: AsJson = False,
 ) -> None:
-    from oraculo.adapters.stores import moving
-
     for name, url in (("FROM", source), ("TO", target)):
         settings_readers.store_url(name, url)
     with closing(_side(source, target=False)) as giver, closing(_side(target, target=True)) as taker:
@@ -37,8 +42,6 @@ def migrate_store(
 
 def _side(url: str, *, target: bool) -> Side:
     from oraculo.adapters.stores.moving import PostgresSide, SqliteSide
-    from oraculo.cli.journal import existing
-    from oraculo.parts import scheme_of, sqlite_path, store_of
 
     if scheme_of(url) != "sqlite":
         store_of(url)  # says which extra is missing
@@ -47,10 +50,7 @@ def _side(url: str, *, target: bool) -> Side:
 
 
 def _copy(giver: Side, taker: Side) -> dict[str, int]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from oraculo.adapters.stores.moving import CHUNK, NUMBERED, TABLES
-    from oraculo.errors import StoreError
+    from oraculo.adapters.stores.moving import COPY_CHUNK_ROWS, SEQUENCES, TABLES
 
     counts = {table: giver.count(table) for table in TABLES}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -58,10 +58,10 @@ def _copy(giver: Side, taker: Side) -> dict[str, int]:
         task = progress.add_task("", total=sum(counts.values()))
         for table in TABLES:
             progress.update(task, description=table)
-            for rows in _chunks(giver.rows(table), CHUNK):
+            for rows in _chunks(giver.rows(table), COPY_CHUNK_ROWS):
                 taker.put(table, rows)
                 progress.advance(task, len(rows))
-            if table in NUMBERED:
+            if table in SEQUENCES:
                 taker.set_last_number(table, giver.last_number(table))
     for table, count in counts.items():
         if taker.count(table) != count:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from time import time
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oraculo.cli.texts import t
+from oraculo.cli.texts import column, t, words
 from oraculo.wire import strict_json
 
 AsJson = Annotated[bool, typer.Option("--json", help=t("o.json"))]
@@ -30,6 +31,7 @@ STYLES = {
     "erro": "red",
     "timeout": "magenta",
     "cancelada": "bright_black",
+    "ignorada": "bright_black",
     "em_execucao": "cyan",
     "pendente": "blue",
 }
@@ -42,19 +44,23 @@ SYMBOLS = {
     "em_execucao": "▶",
     "pendente": "○",
     "nova_tentativa": "↻",
+    "ignorada": "⤼",
 }
 _ASCII = dict(
-    zip(SYMBOLS, ("+", "~", "x", "!", "-", ">", ".", "r"), strict=True),
+    zip(SYMBOLS, ("+", "~", "x", "!", "-", ">", ".", "r", "/"), strict=True),
 )
 # Control characters, and the marks that turn the direction of text around.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-WIDE = 100_000
+PIPE_WIDTH_COLUMNS = 100_000
+JUST_NOW_S = 1.0
 
 
 @lru_cache(1)
 def out() -> Console:
     """Standard output. Into a pipe, lines are never folded or cut."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE, soft_wrap=not sys.stdout.isatty())
+    return Console(
+        highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH_COLUMNS, soft_wrap=not sys.stdout.isatty()
+    )
 
 
 @lru_cache(1)
@@ -76,9 +82,9 @@ def note(text: str) -> None:
     err().print(Text(safe(text)))
 
 
-def emit(value: Any) -> None:
-    """One JSON value on one line of standard output."""
-    sys.stdout.buffer.write(strict_json.dumps(value) + b"\n")
+def emit(value: Any, *, as_it_is: bool = False) -> None:
+    """One JSON value on one line of standard output, in the words of the reader unless it has to stay as it is."""
+    sys.stdout.buffer.write(strict_json.dumps(value if as_it_is else in_words(value)) + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -91,13 +97,33 @@ def symbol(status: str) -> str:
 
 
 def status_text(status: str) -> Text:
-    return Text(f"{symbol(status)} {status}" if status in SYMBOLS else safe(status), style=STYLES.get(status, ""))
+    shown = f"{symbol(status)} {status_word(status)}" if status in SYMBOLS else safe(status)
+    return Text(shown, style=STYLES.get(status, ""))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def status_word(status: str) -> str:
+    """A status in the words of the reader."""
+    if words() != "en":
+        return status
+    from oraculo.plans.words import STATUSES  # most commands, and most readers, do without
+
+    return STATUSES.get(status, status)
+
+
+def in_words(answer: Any) -> Any:
+    """An answer of the server in the words of the reader."""
+    if words() != "en":
+        return answer
+    from oraculo.plans.words import in_english
+
+    return in_english(strict_json.loads_trusted(strict_json.dumps(answer)))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "none") -> None:
+    """Print rows below the titles of their columns; without rows, the text `empty` on standard error."""
     shown = Table(box=None, header_style="bold", pad_edge=False, show_edge=False)
-    for column in columns:
-        shown.add_column(column, overflow="fold")
+    for name in columns:
+        shown.add_column(column(name), overflow="fold")
     count = 0
     for row in rows:
         shown.add_row(*(cell if isinstance(cell, Text) else Text("" if cell is None else safe(cell)) for cell in row))
@@ -105,7 +131,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     if count:
         out().print(shown)
     else:
-        note(t("none"))
+        note(t(empty))
 
 
 def pairs(rows: Iterable[tuple[str, object]]) -> None:
@@ -115,7 +141,7 @@ def pairs(rows: Iterable[tuple[str, object]]) -> None:
     shown.add_column(overflow="fold")
     for name, value in rows:
         if value is not None:
-            shown.add_row(name, value if isinstance(value, Text) else Text(safe(value)))
+            shown.add_row(column(name), value if isinstance(value, Text) else Text(safe(value)))
     out().print(shown)
 
 
@@ -136,7 +162,34 @@ def instant(at: str | None) -> str:
     """In the zone of this machine, without the fraction; for machines there is --json."""
     if not at:
         return ""
-    return datetime.fromisoformat(at).astimezone().isoformat(" ", "seconds")
+    return f"{datetime.fromisoformat(at).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def when(at: str | None) -> str:
+    """An instant in the zone of this machine and how far it is from now."""
+    if not at:
+        return ""
+    return f"{instant(at)} ({ago(at)})"
+
+
+def ago(at: str | None) -> str:
+    """How far an instant is from now, in its largest unit; nothing for no instant."""
+    if not at:
+        return ""
+    seconds = time() - datetime.fromisoformat(at).timestamp()
+    if abs(seconds) < JUST_NOW_S:
+        return t("ago.now")
+    return t("ago" if seconds > 0 else "in", age=_age(abs(seconds)))
+
+
+def _age(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 48 * 3600:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86400:.0f} d"
 
 
 def utc(at: str) -> datetime:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -14,12 +15,12 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from oraculo.cli.output import STYLES, duration, safe, symbol
+from oraculo.cli.output import STYLES, duration, safe, status_word, symbol
 from oraculo.cli.texts import t
 
-FOLD = 20  # more tickets than this of one destination are shown as counts
-OPEN = ("pendente", "em_execucao")
-_ORDER = ("concluida", "em_execucao", "nova_tentativa", "pendente", "erro", "timeout", "cancelada")
+TICKETS_SHOWN_PER_DESTINATION = 20  # more tickets than this of one destination are shown as counts
+OPEN_STATUSES = ("pendente", "em_execucao")
+_STATUS_ORDER = ("concluida", "em_execucao", "nova_tentativa", "pendente", "erro", "timeout", "cancelada", "ignorada")
 
 
 @dataclass(slots=True)
@@ -31,7 +32,7 @@ class Row:
     retrying: bool = False
     began: datetime | None = None
     took: float | None = None  # milliseconds
-    seen: float | None = None  # when we saw it begin, by our own clock
+    seen: float | None = None  # when it began, by our own clock
     error: str | None = None
 
     @property
@@ -40,18 +41,16 @@ class Row:
 
 
 class Picture:
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any]) -> None:
         self._name = document["correlation_id"]
         self._started = monotonic()
         self._before = 0.0  # milliseconds that it had been running when we came
         self.rows: dict[str, Row] = {}
         self.settle(document)
         if document["fim"] is None and document["inicio"] is not None:
-            latest = max((row.began for row in self.rows.values() if row.began), default=None)
-            if latest is not None:
-                self._before = _between(datetime.fromisoformat(document["inicio"]), latest)
+            self._before = _since(datetime.fromisoformat(document["inicio"]))
 
-    def settle(self, document: dict[str, Any]) -> None:
+    def settle(self, document: Mapping[str, Any]) -> None:
         """Take over how it stands."""
         self.status: str = document["status"]
         self.version: int = document["versao"]
@@ -59,12 +58,13 @@ class Picture:
         self._waits: str | None = document["espera"]
         self._notices = [f"{one['destino']}: {one['situacao']}" for one in document["notificacoes"]]
         for ticket in document["tickets"]:
-            row = self.rows.get(ticket["ticket_id"]) or Row(ticket["destino"], ticket["tipo"], "", 0)
+            row = self.rows.get(ticket["ticket_id"]) or Row(label(ticket), ticket["tipo"], "", 0)
             row.status, row.attempt, row.error = ticket["status"], ticket["tentativas"], ticket["erro"]
             row.retrying = ticket["proxima_tentativa_em"] is not None
             row.began = _at(ticket["despachado_em"])
             row.took = ticket["duracao_ms"] if ticket["concluido_em"] else None
-            row.seen = row.seen or (monotonic() if row.began else None)
+            if row.seen is None and row.began is not None:
+                row.seen = monotonic() - _since(row.began) / 1000
             self.rows[ticket["ticket_id"]] = row
 
     @property
@@ -84,15 +84,30 @@ class Picture:
                 for row in self._named(event["tickets"]):
                     row.status = "em_execucao"
                 self.status = "em_execucao"
-            case "ticket_concluded":
-                self._close([event["ticket_id"]], "concluida", at)
+            case "ticket_concluded" | "child_ended":
+                self._close([event["ticket_id"]], event.get("status", "concluida"), at)
             case "attempt_failed":
                 for row in self._named([event["ticket_id"]]):
                     row.status, row.retrying, row.error = "pendente", True, _error(event)
             case "ticket_failed":
                 self._close([event["ticket_id"]], event["status"], at, _error(event))
+            case "wait_started":
+                for row in self._named([event["ticket_id"]]):
+                    row.status, row.began, row.seen = "em_execucao", at, monotonic()
+                self.status = "em_execucao"
+            case "wait_ended":
+                self._close([event["ticket_id"]], event["status"], at, event["motivo"])
             case "tickets_closed":
                 self._close(event["tickets"], event["status"], at, event.get("motivo"))
+            case "tickets_reused":
+                self._close(event["tickets"], "concluida", at)
+            case "plan_grown" | "map_restored":
+                for one in event["tickets"]:
+                    self.rows[one] = Row(label(event), event["tipo"], "pendente", 0)
+                for row in self._named([event["ticket_id"]]):
+                    row.status, row.began, row.seen = "em_execucao", row.began or at, row.seen or monotonic()
+            case "map_ended" | "loop_ended":
+                self._close([event["ticket_id"]], event["status"], at, event.get("motivo"))
             case "orchestration_closed":
                 self.status = event["status"]
             case _:
@@ -113,7 +128,12 @@ class Picture:
         groups: dict[str, dict[str, list[Row]]] = {}
         for row in self.rows.values():
             groups.setdefault(row.stage, {}).setdefault(row.destino, []).append(row)
-        fold = FOLD if sum(min(len(g), FOLD) for stage in groups.values() for g in stage.values()) <= height else 1
+        fold = (
+            TICKETS_SHOWN_PER_DESTINATION
+            if sum(min(len(g), TICKETS_SHOWN_PER_DESTINATION) for stage in groups.values() for g in stage.values())
+            <= height
+            else 1
+        )
         yield self._head()
         tree = Tree("", hide_root=True, guide_style="bright_black")
         for stage, destinations in groups.items():
@@ -127,7 +147,7 @@ class Picture:
         yield tree
 
     def _head(self) -> Table:
-        closed = sum(1 for row in self.rows.values() if row.status not in OPEN)
+        closed = sum(1 for row in self.rows.values() if row.status not in OPEN_STATUSES)
         took = self.took if self.took is not None else self._before + (monotonic() - self._started) * 1000
         head = Table.grid(padding=(0, 2))
         head.add_row(
@@ -143,9 +163,9 @@ class Picture:
 def _ticket(row: Row) -> Text:
     style = STYLES.get(row.status, "yellow")
     took = row.took
-    if took is None and row.seen is not None and row.status in OPEN:
+    if took is None and row.seen is not None and row.status in OPEN_STATUSES:
         took = (monotonic() - row.seen) * 1000
-    text = Text.assemble((f"{symbol(row.look)} ", style), safe(row.destino), "  ", (row.status, style))
+    text = Text.assemble((f"{symbol(row.look)} ", style), safe(row.destino), "  ", (status_word(row.status), style))
     if row.attempt > 1:
         text.append(f"  {t('attempt', n=row.attempt)}", "yellow")
     if took is not None:
@@ -159,15 +179,37 @@ def _ticket(row: Row) -> Text:
 def _counts(destino: str, rows: list[Row]) -> Text:
     counts = Counter(row.look for row in rows)
     text = Text(safe(destino) + f"  ×{len(rows)}")
-    for look in _ORDER:
+    for look in _STATUS_ORDER:
         if counts[look]:
             text.append(f"  {symbol(look)} {counts[look]}", STYLES.get(look, "yellow"))
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
 
 
+def label(ticket: Mapping[str, Any]) -> str:
+    """Where a ticket went, with the name of its task where it has one; of Fluxo C, where most go to one topic, what it
+    does or undoes."""
+    flow, name = ticket.get("fluxo_c"), ticket.get("tarefa")
+    if name is not None:
+        return f"{name} ({ticket['destino'] or waits_for(ticket)})"
+    return str(ticket["destino"]) if flow is None else f"{flow['task_id']} ({flow['task_type']})"
+
+
+def waits_for(ticket: Mapping[str, Any]) -> str:
+    """What a ticket that is a wait waits for; of a child, its id."""
+    wait = ticket.get("espera")
+    if wait is None:
+        return str(ticket.get("filha") or ticket["tipo"])
+    return " ".join(text for text in (wait["tipo"], wait.get("sinal"), wait.get("pergunta")) if text)
+
+
 def _at(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
+
+
+def _since(at: datetime) -> float:
+    """Milliseconds from an instant until now; none when the clock of the server is ahead of ours."""
+    return max(0.0, time() - at.timestamp()) * 1000
 
 
 def _between(first: datetime, then: datetime) -> float:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
 import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from oraculo import redaction, settings
+from oraculo import redaction
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
+from oraculo.cli.journal import existing, opened, projection_types
 from oraculo.cli.output import AsJson, Yes, emit, err, note, say
 from oraculo.cli.texts import t
+from oraculo.ports.system_events import SystemEvent
+from oraculo.runtime.project import unread
+from oraculo.settings import settings
 
-CHUNK = 500
-TOPICS = "fluxo_c_topics"
+RUNS_PER_TRANSACTION = 500
+PRUNED = "journal_pruned"  # the system event that says so, so that what is pruned is not taken for lost
+PRUNED_BEFORE = "antes"
 
 
 def prune(
@@ -30,8 +35,6 @@ def prune(
     chosen = settings.load()
     url = chosen.store
     if url.startswith("sqlite:"):
-        from oraculo.cli.journal import existing
-
         existing(url)
     if not yes:
         if not sys.stdin.isatty():
@@ -41,8 +44,7 @@ def prune(
             abort=True,
             err=True,
         )
-    nobody = () if chosen.takes_plans else (TOPICS,)  # without Fluxo C nobody reads on for its topics
-    count, waiting = asyncio.run(_prune(url, before, unread, nobody))
+    count, waiting = asyncio.run(_prune(url, before, unread, chosen.takes_plans))
     if json:
         emit({"removed": count, "before": before, "unread": waiting})
         return
@@ -51,25 +53,23 @@ def prune(
         note(t("unread", name=name, steps=steps))
 
 
-async def _prune(url: str, before: datetime, unread: bool, nobody: Sequence[str] = ()) -> tuple[int, dict[str, int]]:
-    """How many were forgotten; and the projection that has read least, with what it has not read."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from oraculo.cli.journal import opened
-    from oraculo.runtime.project import least_read
-
+async def _prune(url: str, before: datetime, all: bool, takes_plans: bool) -> tuple[int, dict[str, int]]:
+    """How many were forgotten; and the projection that has read least, with what it has not read. Without Fluxo C its
+    topics are not read for, so what they have not read is forgotten too."""
     total = 0
     columns = (SpinnerColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         task = progress.add_task("", total=None)
         async with opened(url) as store:
-            cursors = {name: position for name, position in (await store.cursors()).items() if name not in nobody}
-            least = None if unread else least_read(cursors)
+            types = projection_types()
+            least = None if all else await unread(store, types, ignored=() if takes_plans else list(types))
+            name, lag = least or ("", None)
+            body = {PRUNED_BEFORE: before.isoformat(), "tudo": all}
+            await store.record_system_event(SystemEvent(PRUNED, inputs.now(), body))
             while True:
-                removed = await store.prune(before, CHUNK, None if least is None else least[1])
+                removed = await store.prune(before, RUNS_PER_TRANSACTION, None if lag is None else lag.read)
                 total += removed
                 progress.update(task, completed=total)
-                if removed < CHUNK:
-                    steps = 0 if least is None else (await store.lag(least[1])).steps
-                    return total, {least[0]: steps} if least is not None and steps else {}
+                if removed < RUNS_PER_TRANSACTION:
+                    return total, {name: lag.steps} if lag is not None and lag.steps else {}
                 await asyncio.sleep(0.01)  # let the server write in between

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from prometheus_client.parser import text_string_to_metric_families
-
 Labels = Mapping[str, str]
-P = "orchestration_"
+METRIC_PREFIX = "orchestration_"
 QUANTILES = (0.5, 0.95, 0.99)
-ENDINGS = ("concluida", "parcial", "erro", "timeout", "cancelada")
+END_STATUSES = ("concluida", "parcial", "erro", "timeout", "cancelada")
 
 
 class Scrape:
@@ -19,6 +17,8 @@ class Scrape:
     def __init__(self, text: str, at: float) -> None:
         self.at = at
         self._samples: dict[str, list[tuple[Labels, float]]] = {}
+        from prometheus_client.parser import text_string_to_metric_families  # with the extra `server`
+
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 self._samples.setdefault(sample.name, []).append((sample.labels, sample.value))
@@ -48,39 +48,44 @@ def document(before: Scrape, now: Scrape) -> dict[str, Any]:
     return {
         "segundos": round(seconds, 3),
         "por_segundo": {
-            "iniciadas": rate(f"{P}workflows_started_total"),
-            **{status: rate(f"{P}workflows_completed_total", status=status) for status in ENDINGS},
-            "tickets": rate(f"{P}tickets_completed_total"),
-            "mensagens": rate(f"{P}messages_total"),
-            "novas_tentativas": rate(f"{P}retries_total"),
-            "tardias": rate(f"{P}late_answers_total"),
+            "iniciadas": rate(f"{METRIC_PREFIX}workflows_started_total"),
+            **{status: rate(f"{METRIC_PREFIX}workflows_completed_total", status=status) for status in END_STATUSES},
+            "tickets": rate(f"{METRIC_PREFIX}tickets_completed_total"),
+            "mensagens": rate(f"{METRIC_PREFIX}messages_total"),
+            "novas_tentativas": rate(f"{METRIC_PREFIX}retries_total"),
+            "tardias": rate(f"{METRIC_PREFIX}late_answers_total"),
+            "conflitantes": rate(f"{METRIC_PREFIX}conflicting_answers_total"),
             "duplicadas": rate("orchestrator_duplicates_detected_total"),
-            "mortas": rate(f"{P}dead_letters_total"),
-            "prazos_estourados": rate(f"{P}sla_violations_total"),
+            "mortas": rate(f"{METRIC_PREFIX}dead_letters_total"),
+            "prazos_estourados": rate(f"{METRIC_PREFIX}sla_violations_total"),
         },
-        "terminadas": {s: int(now.total(f"{P}workflows_completed_total", status=s)) for s in ENDINGS},
-        "abertas": int(now.total(f"{P}workflows_active")),
-        "menor_prazo_s": now.one(f"{P}sla_remaining_seconds"),
-        "devidas": int(now.total(f"{P}outbox_messages")),
-        "mais_antiga_devida_s": now.one(f"{P}outbox_oldest_seconds"),
-        "mortas_esperando": int(now.total(f"{P}dead_letters_waiting")),
-        "duracao_s": dict(_quantiles(before, now, f"{P}workflow_duration_seconds")),
-        "atraso_do_laco_s": dict(_quantiles(before, now, f"{P}event_loop_lag_seconds")),
+        "terminadas": {s: int(now.total(f"{METRIC_PREFIX}workflows_completed_total", status=s)) for s in END_STATUSES},
+        "abertas": int(now.total(f"{METRIC_PREFIX}workflows_active")),
+        "menor_prazo_s": now.one(f"{METRIC_PREFIX}sla_remaining_seconds"),
+        "devidas": int(now.total(f"{METRIC_PREFIX}outbox_messages")),
+        "mais_antiga_devida_s": now.one(f"{METRIC_PREFIX}outbox_oldest_seconds"),
+        "mortas_esperando": int(now.total(f"{METRIC_PREFIX}dead_letters_waiting")),
+        "duracao_s": dict(_quantiles(before, now, f"{METRIC_PREFIX}workflow_duration_seconds")),
+        "atraso_do_laco_s": dict(_quantiles(before, now, f"{METRIC_PREFIX}event_loop_lag_seconds")),
         "filas": [
-            {"fila": queue, "esperando": int(waiting), "mais_antiga_s": now.one(f"{P}queue_oldest_seconds", fila=queue)}
-            for queue, waiting in sorted(now.by(f"{P}queue_depth", "fila").items())
+            {
+                "fila": queue,
+                "esperando": int(waiting),
+                "mais_antiga_s": now.one(f"{METRIC_PREFIX}queue_oldest_seconds", fila=queue),
+            }
+            for queue, waiting in sorted(now.by(f"{METRIC_PREFIX}queue_depth", "fila").items())
         ],
         "brokers": [
             {
                 "broker": name,
                 "ok": up == 1,
-                "publica": now.one(f"{P}broker_active", broker=name) == 1,
-                "sonda_s": now.one(f"{P}broker_probe_seconds", broker=name),
+                "publica": now.one(f"{METRIC_PREFIX}broker_active", broker=name) == 1,
+                "sonda_s": now.one(f"{METRIC_PREFIX}broker_probe_seconds", broker=name),
             }
-            for name, up in now.by(f"{P}broker_up", "broker").items()
+            for name, up in now.by(f"{METRIC_PREFIX}broker_up", "broker").items()
         ],
-        "banco_ok": now.one(f"{P}store_up") == 1,
-        "workers_http": int(now.total(f"{P}http_workers")),
+        "banco_ok": now.one(f"{METRIC_PREFIX}store_up") == 1,
+        "workers_http": int(now.total(f"{METRIC_PREFIX}http_workers")),
         "cpu": rate("process_cpu_seconds_total"),
         "memoria_mib": round(now.total("process_resident_memory_bytes") / 2**20, 1),
     }

@@ -16,14 +16,17 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from oraculo import settings
 from oraculo.cli import inputs
+from oraculo.cli.completing import Id
 from oraculo.cli.exits import CommandError
+from oraculo.cli.journal import recorded
 from oraculo.cli.output import AsJson, Url, duration, emit, note, out, safe, status_text, symbol
-from oraculo.cli.texts import t
-from oraculo.core.state import Orchestration, fold
-from oraculo.core.step import step
-from oraculo.ports.store import Recorded
+from oraculo.cli.texts import language, t
+from oraculo.core.replay import rebuild, replay_step
+from oraculo.core.sentences import DEFAULT_LANGUAGE, Language
+from oraculo.core.state import Orchestration
+from oraculo.ports.journal import Recorded
+from oraculo.settings import settings
 from oraculo.wire import records, views
 
 
@@ -50,15 +53,13 @@ class Played:
 
 
 def replay(
-    correlation_id: Annotated[str, typer.Argument(metavar="ID")],
+    correlation_id: Id,
     until: Annotated[int | None, typer.Option(help=t("o.until"), show_default=False, min=1)] = None,
     url: Url = None,
     json: AsJson = False,
 ) -> None:
     if url is None:
-        from oraculo.cli.journal import recorded
-
-        played = play(recorded(settings.load().store, correlation_id))
+        played = play(recorded(settings.load().store, correlation_id), language())
     else:
         with inputs.client(url) as client:
             played = told(client.events(correlation_id))
@@ -79,27 +80,26 @@ def replay(
         note(t("shown", events=events) if url else t("same", steps=steps, events=events))
 
 
-def play(recorded: list[Recorded]) -> Iterator[Played]:
+def play(recorded: list[Recorded], spoken: Language = DEFAULT_LANGUAGE) -> Iterator[Played]:
     state: Orchestration | None = None
     for number, one in enumerate(recorded, 1):
         kept = records.encode(one.events)
         cause = type(one.events[0]).__name__
         instead = None
         try:
-            command = records.cause_of(one.run, one.events)
-            cause = type(command).__name__
-            done = step(state, command, one.at)
+            done = replay_step(state, one)
+            cause = type(done.cause).__name__
             same = records.encode(done.events) == kept
             state = done.state
             if not same:
                 again = Recorded(one.run, one.first, one.at, done.events)
-                instead = list(views.events(one.run, state.plan, again))
+                instead = list(views.events(one.run, state.plan, again, language=spoken))
         except Exception as error:  # a journal that the rules cannot even read differs, too
             same, instead = False, [{"evento": type(error).__name__, "detalhe": str(error)}]
         if not same:
-            state = fold((r.at, r.events) for r in recorded[:number])
+            state = rebuild(recorded[:number])
         assert state is not None
-        shown = list(views.events(one.run, state.plan, one))
+        shown = list(views.events(one.run, state.plan, one, language=spoken))
         yield Played(number, one.at, cause, shown, _summary(state), same, instead)
 
 

@@ -11,15 +11,22 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from oraculo.api.app import create_app
+from oraculo.cli.asyncapi import document
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.output import AsJson, emit, say
 from oraculo.cli.texts import t
+from oraculo.plans.schema_file import PLANO_SCHEMA_FILE, schema_text
+from oraculo.service import Oraculo
+from oraculo.settings import settings
 from oraculo.wire.flow import schemas
+from oraculo.wire.flow.json_schema import json_schema
+from oraculo.wire.requests import Requisicao
 
-MENSAGEM = "mensagem_schema.json"
-REQUISICAO = "requisicao_schema.json"
-IDS = "ids.json"
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
+MENSAGEM_FILE = "mensagem_schema.json"
+REQUISICAO_FILE = "requisicao_schema.json"
+SCHEMA_IDS_FILE = "ids.json"
+JSON_SCHEMA_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Format(StrEnum):
@@ -62,12 +69,10 @@ def _documents(format: Format) -> dict[str, bytes]:
         case Format.OPENAPI:
             return {"openapi.json": _pretty(openapi())}
         case Format.ASYNCAPI:
-            from oraculo.cli.asyncapi import document
-
             return {"asyncapi.json": _pretty(document(mensagem(), requisicao()))}
         case Format.AVRO:
             avro = {schemas.FILES[record]: schemas.text(record).encode() for record in schemas.NUMBERS}
-            return {**avro, IDS: _pretty(schemas.NUMBERS)}
+            return {**avro, SCHEMA_IDS_FILE: _pretty(schemas.NUMBERS)}
 
 
 def _together(format: Format) -> bytes:
@@ -84,35 +89,28 @@ def _together(format: Format) -> bytes:
 
 
 def _json_schemas() -> dict[str, dict[str, Any]]:
-    from oraculo.wire.flow.json_schema import json_schema
-
     flow = {file.removesuffix(".avsc").replace("-", "_"): record for record, file in schemas.FILES.items()}
     return {
-        MENSAGEM: mensagem(),
-        REQUISICAO: requisicao(),
+        MENSAGEM_FILE: mensagem(),
+        REQUISICAO_FILE: requisicao(),
+        PLANO_SCHEMA_FILE: orjson.loads(schema_text()),
         **{f"{name}_schema.json": json_schema(record) for name, record in flow.items()},
     }
 
 
 def mensagem() -> dict[str, Any]:
-    file = files("oraculo.wire").joinpath("schemas", MENSAGEM)
+    file = files("oraculo.wire").joinpath("schemas", MENSAGEM_FILE)
     if not file.is_file():
-        raise CommandError(f"{MENSAGEM} is missing from this installation", Exit.UNAVAILABLE)
+        raise CommandError(f"{MENSAGEM_FILE} is missing from this installation", Exit.UNAVAILABLE)
     document: dict[str, Any] = orjson.loads(file.read_bytes())
     return document
 
 
 def requisicao() -> dict[str, Any]:
-    from oraculo.wire.requests import Requisicao
-
-    return {"$schema": DRAFT, **Requisicao.model_json_schema()}
+    return {"$schema": JSON_SCHEMA_DRAFT, **Requisicao.model_json_schema()}
 
 
 def openapi() -> dict[str, Any]:
-    from oraculo import settings
-    from oraculo.api.app import create_app
-    from oraculo.bootstrap import Oraculo
-
     return create_app(Oraculo(settings.load({}, None))).openapi()
 
 
@@ -120,6 +118,7 @@ def _embed(document: dict[str, Any], name: str, other: dict[str, Any]) -> None:
     """Two schemas in one document: the second, and what it refers to, under `$defs` of the first."""
     other = dict(other)
     other.pop("$schema", None)
+    other.pop("$id", None)  # its references are to be looked for in the whole document
     inner = other.pop("$defs", {})
     document["$defs"] = {**document.get("$defs", {}), **inner, name: other}
 

@@ -8,25 +8,34 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import structlog
 import typer
+import uvicorn
 
-from oraculo import __version__, settings
+from oraculo import __version__, logs, redaction
+from oraculo.api import health
+from oraculo.api.app import ROUTERS, create_app
+from oraculo.api.auth import check_binding
+from oraculo.api.connections import ConnectionGuard, connection_limit
+from oraculo.api.tls import Handshake, TlsAcceptor, TlsProtocol, server_context
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
+from oraculo.cli.keys import has_administrator
 from oraculo.cli.output import AsJson, emit, note
 from oraculo.cli.texts import t
+from oraculo.runtime.tuning import tune
+from oraculo.service import Oraculo, Role
+from oraculo.settings import settings
+from oraculo.settings.settings import Settings
+from oraculo.worker.worker import Worker
 
-if TYPE_CHECKING:
-    from oraculo.bootstrap import Role
-    from oraculo.settings import Settings
-    from oraculo.worker import Worker
+log = structlog.get_logger("oraculo.serve")
 
-DRAIN = 5  # seconds that requests under way may take at a stop
-WORKER_PATIENCE = 10.0  # seconds that work inside this process may take at a stop
-LATEST = 28.0  # seconds after the first signal at which the process ends, whatever it is doing
+REQUEST_DRAIN_S = 5  # seconds that requests under way may take at a stop
+WORKER_STOP_TIMEOUT_S = 10.0  # seconds that work inside this process may take at a stop
+STOP_TIMEOUT_S = 28.0  # seconds after the first signal at which the process ends, whatever it is doing
 
 
 def up(
@@ -38,39 +47,47 @@ def up(
     flow_c: Annotated[bool, typer.Option("--flow-c", help=t("o.flow-c"))] = False,
     json: AsJson = False,
 ) -> None:
-    from oraculo import logs
-    from oraculo.api.auth import check_binding
-    from oraculo.bootstrap import Role
-
     if api_only and engine_only:
         raise CommandError(t("both-only"), Exit.USAGE)
     role = Role.API if api_only else Role.ENGINE if engine_only else Role.ALL
 
-    chosen = settings.load()
-    if host is not None:
-        chosen = replace(chosen, host=host)
-    if port is not None:
-        chosen = replace(chosen, port=port)
-    if flow_c:
-        chosen = replace(chosen, flow_c="on")
-    check_binding(chosen)
-    logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
+    options = {"ORACULO_HOST": host, "ORACULO_PORT": port, "ORACULO_FLOW_C": "on" if flow_c else None}
+    chosen = settings.load(options={name: str(value) for name, value in options.items() if value is not None})
+    check_binding(chosen, lambda: has_administrator(chosen))
+    logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
     workers = [inputs.worker(target) for target in worker or ()]
     for one in workers:
-        one.patience = min(one.patience, WORKER_PATIENCE)
+        one.patience = min(one.patience, WORKER_STOP_TIMEOUT_S)
     with listening(chosen.host, chosen.port) as listener:
-        url = url_of(listener)
+        url = url_of(listener, secure=bool(chosen.tls.cert))
 
         def ready() -> None:
             if json:
                 emit({"url": url, "pid": os.getpid()})
             note(t("listening", version=__version__, url=url))
+            if logs.stream is None:  # people read it
+                for line in introduction(chosen, url, workers, role):
+                    note(line)
 
         run(serve(chosen, workers, listener, ready, role))
 
 
+def introduction(chosen: Settings, url: str, workers: list[Worker], role: Role) -> Iterator[str]:
+    """What a person at the terminal wants to know of a server that has started."""
+    served = role is not Role.ENGINE
+    rows = [
+        *([("up.dashboard", f"{url}/"), ("up.api", f"{url}/docs")] if served else []),
+        ("up.store", redaction.urls(chosen.store)),
+        ("up.broker", t("up.memory") if chosen.broker.startswith("memory:") else redaction.urls(chosen.broker)),
+        ("up.workers", ", ".join(queue for one in workers for queue in one.queues) or t("up.no-workers")),
+    ]
+    width = max(len(t(name)) for name, _ in rows)
+    yield from (f"  {t(name):<{width}}  {value}" for name, value in rows)
+    yield t("up.stop")
+
+
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """With uvloop when it is installed (extra `fast`)."""
+    """With uvloop where there is one."""
     try:
         import uvloop
 
@@ -103,9 +120,9 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         yield listener
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, *, secure: bool = False) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"http{'s' if secure else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 async def serve(
@@ -114,20 +131,28 @@ async def serve(
     listener: socket.socket,
     ready: Callable[[], None] = lambda: None,
     role: Role | None = None,
+    stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until a signal; then stop taking, finish what is under way, and end within half a minute."""
-    import uvicorn
-
-    from oraculo.api import health
-    from oraculo.api.app import ROUTERS, create_app
-    from oraculo.bootstrap import Oraculo, Role
-    from oraculo.runtime.tuning import tune
+    """Until a signal; then stop taking, finish what is under way, and end within half a minute. `stopping` is called
+    first."""
 
     class Server(uvicorn.Server):
+        accepting: asyncio.Task[None] | None = None
+
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
+            await super().startup(sockets if tls is None else [])
+            if tls is not None:
+                self.accepting = asyncio.create_task(TlsAcceptor(guard, tls, self.secured).run(listener))
             if self.started:
                 ready()
+
+        def secured(self, handshake: Handshake) -> TlsProtocol:
+            return TlsProtocol(guard, handshake, self.config, self.server_state, self.lifespan.state)
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            if self.accepting is not None:
+                self.accepting.cancel()
+            await super().shutdown(sockets)
 
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
@@ -135,28 +160,46 @@ async def serve(
 
     oraculo = Oraculo(chosen, workers=workers, role=role or Role.ALL)
     app = create_app(oraculo, routers=[health.router] if role is Role.ENGINE else ROUTERS)
+    tls = server_context(chosen.tls)
+    guard = ConnectionGuard(connection_limit())
     server = Server(
         uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=DRAIN,
+            timeout_graceful_shutdown=REQUEST_DRAIN_S,
             timeout_keep_alive=75,
             ws="none",
+            http=guard.protocol,  # type: ignore[arg-type]
         )
     )
 
     def stop() -> None:
+        stopping()
         app.state.waits.stop()
         server.should_exit = True
 
     with signals(stop):
         async with oraculo, contextlib.AsyncExitStack() as stack:
-            if chosen.metrics_port is not None:
-                await stack.enter_async_context(oraculo.metrics_on(chosen.metrics_port))
+            await serve_metrics(oraculo, chosen, stack)
             tune()
             await server.serve([listener])
+
+
+async def serve_metrics(oraculo: Oraculo, chosen: Settings, stack: contextlib.AsyncExitStack) -> None:
+    """Serve `/metrics` on a port of its own. One that was not asked for by name is left out where it is taken."""
+    port = chosen.server_metrics_port
+    if port is None:
+        return
+    try:
+        await stack.enter_async_context(oraculo.metrics_on(port))
+    except OSError as error:
+        if chosen.metrics_port is not None:
+            raise
+        log.warning(
+            "metrics have no port of their own: ORACULO_METRICS_PORT names another", port=port, error=str(error)
+        )
 
 
 @contextlib.contextmanager
@@ -168,7 +211,7 @@ def signals(stop: Callable[[], None]) -> Iterator[None]:
     def on_signal(number: int) -> None:
         if asked:
             os._exit(128 + number)
-        asked.append(loop.call_later(LATEST, os._exit, Exit.FAILED))
+        asked.append(loop.call_later(STOP_TIMEOUT_S, os._exit, Exit.FAILED))
         note(t("stopping"))
         stop()
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from oraculo.cli import inputs
-from oraculo.cli.output import AsJson, Url, emit, out, say, table
+from oraculo.cli.output import AsJson, Url, emit, in_words, out, say, table
 from oraculo.cli.texts import t
 
 Tipo = Annotated[str, typer.Argument(metavar="TIPO")]
@@ -20,15 +20,17 @@ def ls(url: Url = None, json: AsJson = False) -> None:
         emit({"task_types": known})
         return
     table(
-        ("tipo", "coletas", "execucoes"),
+        ("tipo", "coletas", "execucoes", "tarefas"),
         (
             (
                 tipo,
                 ", ".join(one["fonte"] for one in request.get("coletas", ())),
                 ", ".join(one["executador"] for one in request.get("execucoes", ())),
+                ", ".join(request.get("tarefas", ())),
             )
             for tipo, request in known.items()
         ),
+        "none.types",
     )
 
 
@@ -38,7 +40,7 @@ def get(tipo: Tipo, url: Url = None, json: AsJson = False) -> None:
     if json or not out().is_terminal:
         emit(request)
     else:
-        out().print_json(data=request)
+        out().print_json(data=in_words(request))
 
 
 def put(

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from oraculo.cli import inputs
 from oraculo.cli.output import STYLES, AsJson, Url, duration, emit, out, safe
-from oraculo.cli.readings import ENDINGS, Scrape, document
+from oraculo.cli.readings import END_STATUSES, Scrape, document
 from oraculo.cli.texts import t
+from oraculo.client.client import Client
 
-if TYPE_CHECKING:
-    from oraculo.client import Client
-
-QUEUES = 15  # shown at most, the longest first
+QUEUES_SHOWN = 15  # shown at most, the longest first
 
 
 def top(
@@ -54,8 +53,6 @@ def _looks(client: Client, every: float) -> Iterator[dict[str, Any]]:
 
 
 def _live(looks: Iterator[dict[str, Any]]) -> None:
-    from rich.live import Live
-
     with Live(Text("…"), console=out(), screen=True, auto_refresh=False) as live:
         for found in looks:
             live.update(picture(found), refresh=True)
@@ -63,7 +60,7 @@ def _live(looks: Iterator[dict[str, Any]]) -> None:
 
 def picture(found: dict[str, Any]) -> Group:
     rates = found["por_segundo"]
-    ended = sum(rates[status] for status in ENDINGS)
+    ended = sum(rates[status] for status in END_STATUSES)
     head = Table.grid(padding=(0, 3))
     head.add_row(
         _pair(t("top.started"), f"{rates['iniciadas']:g}/s"),
@@ -82,14 +79,14 @@ def picture(found: dict[str, Any]) -> Group:
     endings = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("", "/s", "total"):
         endings.add_column(name, justify="left" if not name else "right")
-    for status in ENDINGS:
+    for status in END_STATUSES:
         style = STYLES[status]
         endings.add_row(Text(status, style), f"{rates[status]:g}", str(found["terminadas"][status]))
     trouble = Table(box=None, header_style="bold", pad_edge=False)
     trouble.add_column("")
     trouble.add_column("/s", justify="right")
-    for name in ("novas_tentativas", "prazos_estourados", "tardias", "duplicadas", "mortas"):
-        trouble.add_row(name.replace("_", " "), Text(f"{rates[name]:g}", "yellow" if rates[name] else ""))
+    for name in ("novas_tentativas", "prazos_estourados", "tardias", "conflitantes", "duplicadas", "mortas"):
+        trouble.add_row(t(f"top.{name}"), Text(f"{rates[name]:g}", "yellow" if rates[name] else ""))
     waiting = found["mortas_esperando"]
     trouble.add_row(t("top.dead"), Text(str(waiting), "red" if waiting else ""))
     beside = Table.grid(padding=(0, 6))
@@ -101,7 +98,7 @@ def _brokers(found: dict[str, Any]) -> Table:
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("broker", "ok", t("top.probe")):
         shown.add_column(name)
-    shown.add_row("store", Text("✓", "green") if found["banco_ok"] else Text("✖", "red"), "")
+    shown.add_row(t("top.store"), Text("✓", "green") if found["banco_ok"] else Text("✖", "red"), "")
     for one in found["brokers"]:
         called = Text(safe(one["broker"]), "bold" if one["publica"] else "")
         shown.add_row(called, Text("✓", "green") if one["ok"] else Text("✖", "red"), _seconds(one["sonda_s"]))
@@ -113,7 +110,7 @@ def _queues(queues: list[dict[str, Any]]) -> Table:
     shown.add_column(t("top.queue"))
     shown.add_column(t("waiting"), justify="right")
     shown.add_column(t("top.oldest"), justify="right")
-    for one in sorted(queues, key=lambda one: -one["esperando"])[:QUEUES]:
+    for one in sorted(queues, key=lambda one: -one["esperando"])[:QUEUES_SHOWN]:
         style = "yellow" if one["esperando"] else "bright_black"
         shown.add_row(Text(safe(one["fila"]), style), str(one["esperando"]), _seconds(one["mais_antiga_s"]))
     return shown

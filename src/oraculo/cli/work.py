@@ -6,24 +6,27 @@ Orders come from the broker of ORACULO_BROKER; with `memory://`, or with `--url`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oraculo import redaction, settings
+from oraculo import redaction
 from oraculo.cli import inputs
 from oraculo.cli.output import AsJson, Url, emit, note
 from oraculo.cli.serve import run, signals
 from oraculo.cli.texts import t
 from oraculo.errors import ApiError, OraculoError, ServerUnreachableError
+from oraculo.settings import settings
 
 if TYPE_CHECKING:
-    from oraculo.settings import Settings
-    from oraculo.worker import Worker
-    from oraculo.worker_http import HttpTransport
+    from oraculo.settings.settings import Settings
+    from oraculo.worker.http import HttpTransport
+    from oraculo.worker.transport import Meter
+    from oraculo.worker.worker import Worker
 
-LOOK_AGAIN = 2.0
+SERVER_RETRY_S = 2.0
 
 
 def worker(
@@ -37,58 +40,18 @@ def worker(
     from oraculo import logs
 
     chosen = settings.load()
-    logs.configure(chosen.log_level, chosen.log_format, chosen.service_name)
+    logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
+    inputs.show_warnings(chosen)
     found = inputs.worker(target)
     found.concurrency = concurrency or found.concurrency
     found.name = name or found.name
-    found.tells = True
-    if url is not None or chosen.broker.startswith("memory:"):
-        work = _over_http(found, url or chosen.url, chosen.api_key, lease, json)
-    else:
-        work = _over_broker(found, chosen, json)
-    run(_measured(found, chosen, work))
+    run(_work(found, chosen, url, lease, json))
 
 
-async def _measured(worker: Worker, chosen: Settings, work: Coroutine[Any, Any, None]) -> None:
-    """With /metrics on a port of its own, when that is wanted."""
-    if chosen.metrics_port is None:
-        await work
-        return
-    from oraculo.adapters.sinks.prometheus.port import metrics_port
-    from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
+async def _work(worker: Worker, chosen: Settings, url: str | None, lease: float, json: bool) -> None:
+    from oraculo.worker.connect import connected
+    from oraculo.worker.http import HttpTransport
 
-    metrics = WorkerMetrics(lambda: worker.busy)
-    worker.meter = metrics
-    async with metrics_port(chosen.host, chosen.metrics_port, metrics.exposition) as port:
-        note(t("metrics-port", url=f"http://{chosen.host}:{port}/metrics"))
-        await work
-
-
-async def _over_broker(worker: Worker, chosen: Settings, json: bool) -> None:
-    from oraculo.adapters.clock import MonotonicClock
-    from oraculo.parts import broker_of
-    from oraculo.runtime.probes import prober_of
-    from oraculo.worker import BrokerTransport
-
-    broker = broker_of(chosen.broker, chosen.broker_dwell_s)
-    where = redaction.urls(chosen.broker)
-    with signals(worker.stop):
-        if json:
-            emit({"worker": worker.name, "broker": where, "queues": worker.queues})
-        note(t("working", name=worker.name, queues=", ".join(worker.queues), url=where))
-        transport = BrokerTransport(broker, own=True)
-        probing = asyncio.create_task(prober_of(broker, MonotonicClock(), transport.ears.values()).run())
-        try:
-            await worker.run(transport)
-        finally:
-            probing.cancel()
-            await asyncio.gather(probing, return_exceptions=True)
-
-
-async def _over_http(worker: Worker, url: str, api_key: str, lease: float, json: bool) -> None:
-    from oraculo.worker_http import HttpTransport
-
-    transport = HttpTransport(url, api_key, worker.name, lease)
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -96,12 +59,39 @@ async def _over_http(worker: Worker, url: str, api_key: str, lease: float, json:
         worker.stop()
 
     with signals(stop):
-        await _reach(transport, stopping)
-        if not stopping.is_set():
-            if json:
-                emit({"worker": worker.name, "url": transport.url, "queues": worker.queues})
-            note(t("working", name=worker.name, queues=", ".join(worker.queues), url=transport.url))
-        await worker.run(transport)
+        async with (
+            _metrics(worker, chosen) as meter,
+            connected(chosen, worker.name, url=url, lease_s=lease) as transport,
+        ):
+            over_http = isinstance(transport, HttpTransport)
+            queue_names = chosen.queue_names if over_http else chosen.queue_names.within(chosen.tenant)
+            if isinstance(transport, HttpTransport):
+                await _reach(transport, stopping)
+                where = {"url": transport.url}
+            else:
+                where = {"broker": redaction.urls(chosen.broker)}
+            if not stopping.is_set():
+                queues = [queue_names.instead_of(queue) for queue in worker.queues]
+                if json:
+                    emit({"worker": worker.name, **where, "queues": queues})
+                place = next(iter(where.values()))
+                note(t("working", name=worker.name, queues=", ".join(queues), url=place))
+            await worker.run(transport, meter=meter, log_orders=True, queue_names=queue_names)
+
+
+@asynccontextmanager
+async def _metrics(worker: Worker, chosen: Settings) -> AsyncIterator[Meter | None]:
+    """Serve /metrics on a port of its own, when that is wanted."""
+    if chosen.metrics_port is None:
+        yield None
+        return
+    from oraculo.adapters.sinks.prometheus.port import metrics_port
+    from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
+
+    metrics = WorkerMetrics(lambda: worker.busy)
+    async with metrics_port(chosen.host, chosen.metrics_port, metrics.exposition) as port:
+        note(t("metrics-port", url=f"http://{chosen.host}:{port}/metrics"))
+        yield metrics
 
 
 async def _reach(transport: HttpTransport, stopping: asyncio.Event) -> None:
@@ -121,7 +111,7 @@ async def _reach(transport: HttpTransport, stopping: asyncio.Event) -> None:
                 note(t("waiting-server", error=error))
                 said = True
             try:
-                async with asyncio.timeout(LOOK_AGAIN):
+                async with asyncio.timeout(SERVER_RETRY_S):
                     await stopping.wait()
             except TimeoutError:
                 pass

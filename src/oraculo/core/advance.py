@@ -6,78 +6,201 @@ when the orchestration ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
-from oraculo.core import compensation
+from oraculo.core import compensation, fan_in, loops, maps, reusing, undoing, waiting
 from oraculo.core.events import (
     ApprovalAsked,
     ApprovalGiven,
     ApprovalRefused,
     AttemptFailed,
     CancelRequested,
+    ChildEnded,
+    ChildrenCancelled,
     CompensationStarted,
+    ConflictingAnswerKept,
     DispatchConfirmed,
     Event,
     FanInClosed,
     LateAnswerKept,
+    LoopEnded,
+    MapEnded,
+    MapRestored,
     NoticeSent,
     OrchestrationClosed,
+    OrchestrationPaused,
+    OrchestrationResumed,
     OrchestrationStarted,
+    PlanGrown,
+    Resolved,
+    ResultsReused,
+    SignalReceived,
+    TasksAsked,
     TicketConcluded,
     TicketFailed,
+    TicketRequeued,
     TicketsClosed,
     TicketsDispatched,
+    TicketsReused,
+    WaitEnded,
+    WaitStarted,
     Woken,
 )
 from oraculo.core.plan import Gate
-from oraculo.core.state import GateCount, Orchestration
-from oraculo.core.vocabulary import FanIn, Phase, Status
+from oraculo.core.priority import USUAL_PRIORITY
+from oraculo.core.reasons import Reason, ReasonCode, because, expression_fault
+from oraculo.core.resolution import Outcome, Resolution
+from oraculo.core.state import Orchestration
+from oraculo.core.ticket_state import Ticket
+from oraculo.core.vocabulary import Ending, FanIn, Kind, Phase, Status
 
-_QUIET = frozenset(  # cause nothing
-    (DispatchConfirmed, TicketsDispatched, AttemptFailed, LateAnswerKept, NoticeSent, ApprovalAsked)
+_INERT_EVENTS = frozenset(  # cause nothing
+    (
+        DispatchConfirmed,
+        TicketsDispatched,
+        AttemptFailed,
+        TicketRequeued,
+        LateAnswerKept,
+        ConflictingAnswerKept,
+        NoticeSent,
+        ApprovalAsked,
+        TasksAsked,
+        OrchestrationPaused,
+        OrchestrationResumed,
+        ChildrenCancelled,
+    )
 )
 
 
 def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
     kind = type(event)
-    if kind in _QUIET or (state.closed_at is not None and kind is not OrchestrationClosed):
+    if kind in _INERT_EVENTS or (state.closed_at is not None and kind is not OrchestrationClosed):
         return []
     match event:
-        case TicketConcluded(position) | TicketFailed(position):
-            return _gates(state, (position,))
-        case TicketsClosed(positions):
-            return _gates(state, positions)
+        case TicketConcluded(position) | TicketFailed(position) | WaitEnded(position) | ChildEnded(position):
+            return _closed(state, (position,), now)
+        case TicketsClosed(positions, _status, reason):
+            return [*maps.left_behind(state, positions, reason), *_closed(state, positions, now)]
         case FanInClosed(number, passed):
-            return _passed(state, number) if passed else _blocked(state, number)
+            block = None if state.blocks is None else state.blocks.by_gate.get(number)
+            if block is not None:
+                return maps.concluded(state, block, passed)
+            return _passed(state, number, now) if passed else _blocked(state, number)
         case OrchestrationStarted():
-            flow = state.plan.flow
-            return [ApprovalAsked()] if flow is not None and flow.approval else _first(state)
+            return _begun(state, now) if state.reuse is None else []  # what it takes over has to come first
+        case ResultsReused(more=more):
+            return [] if more else _begun(state, now)
+        case TicketsReused(positions):
+            return _closed(state, positions, now, reused=True)
+        case MapRestored(owner):
+            return maps.restored(state, owner)
+        case ApprovalGiven(task=int(task)) | ApprovalRefused(task=int(task)):
+            return waiting.approved(state, event, task, now)
+        case SignalReceived():
+            return waiting.taken(event)
+        case WaitStarted():
+            return waiting.begun(state, event, now)
         case ApprovalGiven():
-            return _first(state)
+            return _first(state, now)
         case ApprovalRefused(by, reason):
-            said = f"não foi aprovada por {by or 'quem decide'}" + (f": {reason}" if reason else "")
-            return _end(state, Status.CANCELADA, said, Status.CANCELADA)
+            refused = because(ReasonCode.NOT_APPROVED, by=by, text=reason)
+            return _end(state, Status.CANCELADA, refused, Status.CANCELADA)
         case CompensationStarted():
-            return _undo(state)
-        case Woken() if now >= state.deadline:
-            return _end(state, Status.TIMEOUT, "o prazo da orquestração terminou", Status.TIMEOUT)
-        case CancelRequested(reason):
-            return _end(state, Status.CANCELADA, reason or "cancelada a pedido", Status.CANCELADA)
+            return _undo(state, now)
+        case Resolved():
+            return _resolved(state, event, now)
+        case PlanGrown():
+            return loops.begun(event) if _is_loop(state, event.owner) else maps.begun(state, event)
+        case MapEnded(position):
+            return [*maps.rest(state, event), *_gates(state, (position,))]
+        case LoopEnded(position):
+            return [*loops.rest(state, event), *_gates(state, (position,))]
+        case Woken() if state.out_of_time(now):
+            return _end(state, Status.TIMEOUT, because(ReasonCode.DEADLINE_PASSED), Status.TIMEOUT, undo=True)
+        case CancelRequested(reason, undo=undo):
+            why = because(ReasonCode.CANCELLED, text=reason)
+            return _end(state, Status.CANCELADA, why, Status.CANCELADA, undo=undo)
         case OrchestrationClosed():
             return [NoticeSent(number, 1) for number in range(len(state.notices))]
         case _:
             return []
 
 
-def _first(state: Orchestration) -> list[Event]:
+def _is_loop(state: Orchestration, position: int) -> bool:
+    return state.plan.tasks[position].kind is Kind.REPETE
+
+
+def _begun(state: Orchestration, now: datetime) -> list[Event]:
+    return [ApprovalAsked()] if state.plan.approval else _first(state, now)
+
+
+def _first(state: Orchestration, now: datetime) -> list[Event]:
     first = [position for position, task in enumerate(state.plan.tasks) if task.after is None]
-    return [TicketsDispatched(first, 1)]
+    return _released(state, first, now)
 
 
-def _undo(state: Orchestration) -> list[Event]:
+def _released(state: Orchestration, positions: list[int], now: datetime) -> list[Event]:
+    """These may start; those with expressions are asked for first. What an earlier run had concluded is taken over."""
+    if state.reuse is not None:
+        taken, left = reusing.taken_over(state, positions)
+        return [*taken, *(_released_anew(state, left, now) if left else ())]
+    return _released_anew(state, positions, now)
+
+
+def _released_anew(state: Orchestration, positions: list[int], now: datetime) -> list[Event]:
+    profile = state.plan.profile
+    if not profile.has_expressions:
+        return [TicketsDispatched(positions, 1)]
+    asked = [position for position in positions if profile.asks(position)]
+    events = _started(state, [position for position in positions if not profile.asks(position)], now)
+    return [*events, TasksAsked(asked)] if asked else events
+
+
+def _started(state: Orchestration, positions: list[int], now: datetime) -> list[Event]:
+    """Orders go out, waits begin."""
+    waits = [position for position in positions if state.plan.profile.wait(position) is not None]
+    orders = positions if not waits else [p for p in positions if state.plan.profile.wait(p) is None]
+    if state.plan.profile.has_ceiling:
+        orders = sorted(orders, key=lambda position: -(state.plan.profile.priority_of(position) or USUAL_PRIORITY))
+    events: list[Event] = [TicketsDispatched(orders, 1)] if orders else []
+    return [*events, *waiting.started(state, waits, now)] if waits else events
+
+
+def _resolved(state: Orchestration, resolved: Resolved, now: datetime) -> list[Event]:
+    """Start what may start, skip what has a false condition, fail what has an expression without a value."""
+    by_outcome: dict[Outcome, list[Resolution]] = {}
+    for one in resolved.resolutions:
+        by_outcome.setdefault(one.outcome, []).append(one)
+    events: list[Event] = []
+    if Outcome.GO in by_outcome:
+        events += _started(state, [one.ticket for one in by_outcome[Outcome.GO]], now)
+    for one in by_outcome.get(Outcome.SKIP, ()):
+        why = because(ReasonCode.CONDITION_FALSE, expression=one.expression, detail=one.detail)
+        events.append(TicketsClosed([one.ticket], Status.IGNORADA, why))
+    for one in by_outcome.get(Outcome.FAIL, ()):
+        events.append(TicketsClosed([one.ticket], Status.ERRO, expression_fault(one)))
+    for outcome in (Outcome.STOP, Outcome.SPENT):
+        events += [loops.stopped(state, one) for one in by_outcome.get(outcome, ())]
+    return [*events, *_maybe_end(state)] if resolved.output is not None else events
+
+
+def _undo(state: Orchestration, now: datetime) -> list[Event]:
     first = [p for p in range(state.undoes, len(state.tickets)) if state.plan.tasks[p].after is None]
-    return [TicketsDispatched(first, 1)]
+    return _released(state, undoing.admitted(state, first), now)
+
+
+def _closed(state: Orchestration, positions: Sequence[int], now: datetime, *, reused: bool = False) -> list[Event]:
+    """What follows when these tickets have closed; while others are undone, nothing follows from those any more."""
+    if state.undoes:
+        positions = [position for position in positions if position >= state.undoes]
+        events = _gates(state, positions)
+        following = undoing.following(state, positions) if state.windows else []
+        return [*events, *_released(state, following, now)] if following else events
+    events = _gates(state, positions)
+    if state.blocks is None:
+        return events
+    return [*events, *maps.following(state, positions, events, reused=reused), *loops.following(state, positions)]
 
 
 def _gates(state: Orchestration, positions: Iterable[int]) -> list[Event]:
@@ -89,65 +212,170 @@ def _gates(state: Orchestration, positions: Iterable[int]) -> list[Event]:
     for number in touched:
         count = state.gates[number]
         if count.passed is None:
-            passed = _verdict(state.plan.gates[number], count)
+            gate = state.plan.gates[number]
+            block = None if state.blocks is None else state.blocks.by_gate.get(number)
+            if block is not None:
+                passed = maps.decided(state, block, gate, count)
+            else:
+                passed = fan_in.decide(gate.mode, gate.needed, len(gate.inputs), count)
             if passed is not None:
                 events.append(FanInClosed(number, passed))
     return events or _maybe_end(state)
 
 
-def _verdict(gate: Gate, count: GateCount) -> bool | None:
-    """True: it passes; False: it cannot pass any more; None: not decided yet."""
-    still_open = len(gate.inputs) - count.closed
-    if gate.mode is FanIn.TODOS:
-        return None if still_open else count.ok >= gate.needed
-    if count.ok >= gate.needed:
-        return True
-    return False if count.ok + still_open < gate.needed else None
-
-
-def _passed(state: Orchestration, number: int) -> list[Event]:
+def _passed(state: Orchestration, number: int, now: datetime) -> list[Event]:
     """Start what is behind the gate; cancel what the fan-in no longer needs."""
     gate = state.plan.gates[number]
     events: list[Event] = []
     released = [p for p in gate.releases if state.tickets[p].phase is Phase.WAITING]
+    if state.windows:
+        released = undoing.admitted(state, released)
     if released:
-        events.append(TicketsDispatched(released, 1))
-    if state.gates[number].closed < len(gate.inputs):
-        spare = [p for p in gate.inputs if state.tickets[p].phase is not Phase.CLOSED]
-        events.append(TicketsClosed(spare, Status.CANCELADA, f"o fan-in ({gate.mode.value}) já foi atendido"))
+        events += _released(state, released, now)
+    events += _spare(state, number)
     return events or _maybe_end(state)
 
 
-def _blocked(state: Orchestration, number: int) -> list[Event]:
-    """The gate cannot pass: an essential one ends the orchestration, another one cancels what is behind it."""
+def _spare(state: Orchestration, number: int) -> list[Event]:
+    """Cancel the inputs of a gate that has closed which nothing needs any more: every gate that they feed has closed,
+    and one of them passed."""
     gate = state.plan.gates[number]
+    if state.gates[number].closed == len(gate.inputs):
+        return []
+    spare: dict[FanIn, list[int]] = {}
+    for position in gate.inputs:
+        if state.tickets[position].phase is not Phase.CLOSED:
+            met = _met_without(state, position)
+            if met is not None:
+                spare.setdefault(met, []).append(position)
+    return [
+        TicketsClosed(positions, Status.CANCELADA, because(ReasonCode.FAN_IN_MET, mode=mode.value))
+        for mode, positions in spare.items()
+    ]
+
+
+def _met_without(state: Orchestration, position: int) -> FanIn | None:
+    """The mode of a gate that passed without this open ticket; None while another gate waits for it."""
+    met = None
+    for number in state.plan.tasks[position].feeds:
+        passed = state.gates[number].passed
+        if passed is None:
+            return None
+        if passed and met is None:
+            met = state.plan.gates[number].mode
+    return met
+
+
+def _blocked(state: Orchestration, number: int) -> list[Event]:
+    """The gate cannot pass: an essential one ends the orchestration, another one closes what is behind it. What waits
+    for nothing but skipped tasks is skipped itself."""
+    gate, count = state.plan.gates[number], state.gates[number]
     if gate.essential:
-        return _end(state, Status.ERRO, f"o fan-in ({gate.mode.value}) não pode ser atendido", Status.CANCELADA)
+        unreachable = because(ReasonCode.FAN_IN_UNREACHABLE, mode=gate.mode.value)
+        return _end(state, Status.ERRO, unreachable, Status.CANCELADA)
+    events = _spare(state, number)
     behind = [p for p in gate.releases if state.tickets[p].phase is Phase.WAITING]
-    return [TicketsClosed(behind, Status.CANCELADA, "uma dependência falhou")] if behind else _maybe_end(state)
+    if behind and count.skipped == len(gate.inputs):
+        events.append(TicketsClosed(behind, Status.IGNORADA, because(ReasonCode.DEPENDENCIES_SKIPPED)))
+    elif behind:
+        events.append(TicketsClosed(behind, Status.CANCELADA, _why_blocked(gate)))
+    return events or _maybe_end(state)
+
+
+def _why_blocked(gate: Gate) -> Reason:
+    if gate.mode is FanIn.TODAS_OK:
+        return because(ReasonCode.DEPENDENCY_FAILED)
+    return because(ReasonCode.FAN_IN_UNREACHABLE, mode=gate.mode.value)
 
 
 def _maybe_end(state: Orchestration) -> list[Event]:
     if state.open:
         return []
-    undone = [] if state.undoes else compensation.needed(state)
+    if state.ending is not None:
+        return [OrchestrationClosed(state.ending)]
+    undone = [] if state.undoes else _to_undo(state)
     if undone:
-        return [CompensationStarted(undone, compensation.TASK_FAILED)]
-    return _end(state, _ending(state), "", Status.CANCELADA)
+        return [compensation.started(state.plan, undone)]
+    status = _ENDINGS[state.plan.ending](state)
+    units = undoing.wanted(state) if status in (Status.ERRO, Status.CANCELADA) else {}
+    if units:
+        return [undoing.order(state, units, status)]
+    if state.plan.profile.has_output and status in (Status.CONCLUIDA, Status.PARCIAL):
+        if state.asks_output:
+            return []
+        if not state.output_resolved:
+            return [TasksAsked([], output=True)]
+    return [OrchestrationClosed(status)]
 
 
-def _ending(state: Orchestration) -> Status:
-    """How an orchestration ends whose tickets are all closed."""
-    if state.plan.flow is not None:
-        return compensation.ending(state)
+def _to_undo(state: Orchestration) -> list[int]:
+    """The positions that have to be undone, in reverse topological order: every ticket that failed and all that it
+    depends on, as far as anything was done for them. Empty when nothing failed, or the plan does not want it."""
+    if state.plan.undo is None:
+        return []
+    tickets = state.tickets
+    failed = [p for p, one in enumerate(tickets) if one.status in (Status.ERRO, Status.TIMEOUT) and one.attempt]
+    upstream = compensation.upstream(state.plan, failed)
+    return sorted((p for p in upstream if tickets[p].attempt), reverse=True)  # tasks stand in topological order
+
+
+def _by_gates(state: Orchestration) -> Status:
+    """`erro` when an essential gate failed, `parcial` when a ticket did, else `concluida`."""
     if any(count.passed is False and gate.essential for gate, count in zip(state.plan.gates, state.gates, strict=True)):
         return Status.ERRO
     failed = any(ticket.status in (Status.ERRO, Status.TIMEOUT) for ticket in state.tickets)
     return Status.PARCIAL if failed else Status.CONCLUIDA
 
 
-def _end(state: Orchestration, status: Status, reason: str, running_become: Status) -> list[Event]:
-    """Close every open ticket, then the orchestration. Tasks that never started are cancelled."""
+def _by_majority(state: Orchestration) -> Status:
+    """`concluida` when every ticket concluded, `erro` when more than half did not, else `parcial`; tickets that undo
+    others do not count."""
+    asked = state.tickets[: state.asked]
+    missing = sum(1 for one in asked if one.status is not Status.CONCLUIDA)
+    if not missing:
+        return Status.CONCLUIDA
+    return Status.ERRO if missing > len(asked) // 2 else Status.PARCIAL
+
+
+def _by_absorption(state: Orchestration) -> Status:
+    """`erro` when a task failed and no fan-in took that in, `cancelada` when only refusals were not taken in, `parcial`
+    when one did, else `concluida`. A map answers for its items, a loop for its rounds."""
+    tickets = state.tickets if state.blocks is None else state.tickets[: state.blocks.planned]
+    failed = [position for position, ticket in enumerate(tickets) if _is_bad(ticket)]
+    left = [position for position in failed if not _is_absorbed(state, position)]
+    if left:
+        return Status.CANCELADA if waiting.behind_refusals(state).issuperset(left) else Status.ERRO
+    partial = failed or state.output_fault is not None or any(one.status is Status.PARCIAL for one in tickets)
+    return Status.PARCIAL if partial else Status.CONCLUIDA
+
+
+def _is_bad(ticket: Ticket) -> bool:
+    if ticket.status is Status.CANCELADA:
+        return ticket.reason is not None and ticket.reason.code in _BLOCKED
+    return ticket.status in (Status.ERRO, Status.TIMEOUT)
+
+
+def _is_absorbed(state: Orchestration, position: int) -> bool:
+    """An optional task is; another one is when it feeds gates, and all of them passed."""
+    feeds = state.plan.tasks[position].feeds
+    return state.plan.profile.optional(position) or (
+        bool(feeds) and all(state.gates[number].passed for number in feeds)
+    )
+
+
+_BLOCKED = (ReasonCode.DEPENDENCY_FAILED, ReasonCode.FAN_IN_UNREACHABLE, ReasonCode.NOT_APPROVED)
+_ENDINGS: dict[Ending, Callable[[Orchestration], Status]] = {
+    Ending.ESSENTIAL: _by_gates,
+    Ending.MAJORITY: _by_majority,
+    Ending.ABSORBED: _by_absorption,
+}
+
+
+def _end(
+    state: Orchestration, status: Status, reason: Reason, running_become: Status, *, undo: bool = False
+) -> list[Event]:
+    """Close every open ticket, then the orchestration, or `undo` what was done first. Tasks that never started are
+    cancelled."""
     events: list[Event] = []
     if state.open:
         waiting = [p for p, t in enumerate(state.tickets) if t.phase is Phase.WAITING]
@@ -156,4 +384,7 @@ def _end(state: Orchestration, status: Status, reason: str, running_become: Stat
             events.append(TicketsClosed(running, running_become, reason))
         if waiting:
             events.append(TicketsClosed(waiting, Status.CANCELADA, reason))
+    units = undoing.wanted(state, running_become) if undo else {}
+    if units:
+        return [*events, undoing.order(state, units, status, asked=status is Status.CANCELADA)]
     return [*events, OrchestrationClosed(status)]

@@ -1,7 +1,4 @@
-"""How a notice is tried again: the schedule of Standard Webhooks, then given up in sight of everyone.
-
-A plan of Fluxo C has three quick tries more before that, as those who wait for its webhooks know them.
-"""
+"""How a notice is tried again: the schedule that its plan recorded, then given up in sight of everyone."""
 
 from __future__ import annotations
 
@@ -9,30 +6,18 @@ from datetime import datetime, timedelta
 
 from oraculo.core.commands import RecordDelivery
 from oraculo.core.events import Event, NoticeDelivered, NoticeFailed, NoticeGivenUp
-from oraculo.core.plan import Backoff, Plan
+from oraculo.core.plan import Backoff
 from oraculo.core.results import jittered
-from oraculo.core.state import NoticePhase, Orchestration
+from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Verdict
-
-# Waits after try 1, 2, 3, …; after the last one the notice is given up.
-SCHEDULE = tuple(timedelta(seconds=seconds) for seconds in (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400))
-QUICK = tuple(timedelta(seconds=2 * 2**retry) for retry in range(3))
-_SINCE = 2  # the version of the rules that has QUICK
-
-
-def schedule(plan: Plan) -> tuple[timedelta, ...]:
-    return QUICK + SCHEDULE if plan.flow is not None and plan.rules >= _SINCE else SCHEDULE
 
 
 def delivered(state: Orchestration, report: RecordDelivery, now: datetime) -> tuple[Event | None, Verdict]:
-    if not 0 <= report.notice < len(state.notices):
-        return None, Verdict.IDLE
-    notice = state.notices[report.notice]
-    if notice.phase is not NoticePhase.OWED or notice.attempt != report.attempt:
+    if not 0 <= report.notice < len(state.notices) or not state.owes_notice(report.notice, report.attempt):
         return None, Verdict.IDLE
     if report.delivered:
         return NoticeDelivered(report.notice, report.attempt, report.detail), Verdict.APPLIED
-    waits = schedule(state.plan)
+    waits = state.plan.notify.waits
     if report.final or report.attempt > len(waits):
         return NoticeGivenUp(report.notice, report.attempt, report.detail, report.final, report.retry_after), (
             Verdict.APPLIED

@@ -8,17 +8,21 @@ its task feeds, however wide the plan is. Collect → execute is one shape (`sta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import MappingProxyType
 
-from oraculo.core.flow import Flow
-from oraculo.core.vocabulary import FanIn, Kind
+from oraculo.core import fan_in
+from oraculo.core.profile import PLAIN, Profile, TaskSpec
+from oraculo.core.vocabulary import Ending, FanIn, Kind
 from oraculo.errors import PlanError
 
-RULES = 2  # the version of the rules in this folder; recorded with every orchestration
+RULES = 4  # the version of the rules in this folder; recorded with every orchestration
 
 MAX_TASKS = 50_000
 MAX_EDGES = 100_000
+# The schedule of Standard Webhooks.
+NOTICE_WAITS = tuple(timedelta(seconds=wait) for wait in (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400))
 
 
 @dataclass(slots=True)
@@ -40,7 +44,7 @@ class Task:
 class Gate:
     mode: FanIn
     needed: int  # successes that let it pass
-    inputs: tuple[int, ...]
+    inputs: Sequence[int]
     releases: tuple[int, ...] = ()
     essential: bool = True  # when it fails, the orchestration fails
 
@@ -54,21 +58,72 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True)
-class Notify:
+class NoticeTargets:
+    """Where to send the result. `waits` are the pauses after the first, second, … try that failed; a notice is given up
+    after the try that follows the last of them."""
+
     webhook: str | None = None
     queue: str | None = None
+    waits: tuple[timedelta, ...] = ()
+
+    def on_schedule(self, waits: tuple[timedelta, ...] = NOTICE_WAITS) -> NoticeTargets:
+        """The same with these pauses, unless it has none to make, or pauses of its own."""
+        asked = self.webhook is not None or self.queue is not None
+        return replace(self, waits=waits) if asked and not self.waits else self
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The orchestration that a child belongs to: its number and id, the ticket that the child is, which attempt of it,
+    and how many orchestrations stand above the child."""
+
+    run: int
+    correlation_id: str
+    position: int
+    attempt: int
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    tasks: tuple[Task, ...]
-    gates: tuple[Gate, ...]
-    timeout: timedelta
+    tasks: Sequence[Task]  # a list once it has grown, which is then added to
+    gates: Sequence[Gate]
+    timeout: timedelta | None  # None: no deadline
     backoff: Backoff = Backoff()
-    notify: Notify = Notify()
+    notify: NoticeTargets = NoticeTargets()
     tipo: str | None = None  # the task type it was made from
     rules: int = RULES
-    flow: Flow | None = None  # of Fluxo C: what its tickets say beyond this
+    approval: bool = False  # a human has to agree before anything is published
+    undo: timedelta | None = None  # how long undoing a task may take; None: nothing is undone when a task fails
+    ending: Ending = Ending.ESSENTIAL
+    profile: Profile = PLAIN  # what it is beyond this
+    labels: tuple[str, ...] = ()  # what users look for it by
+    parent: Parent | None = None  # of a child
+
+    @property
+    def queues(self) -> set[str]:
+        """The queues that its tasks are sent to."""
+        return {task.queue for task in self.tasks if task.queue}
+
+
+@dataclass(frozen=True, slots=True)
+class UndoWindow:
+    """Tickets from `first` on that undo items of a map, of which `at_once` may be under way."""
+
+    first: int
+    count: int
+    at_once: int
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a compensation adds to its plan: a task for each ticket that is undone, in that order, and gates. The tasks
+    of a plan that says how each is undone are not repeated."""
+
+    tasks: tuple[Task, ...]
+    gates: tuple[Gate, ...]
+    specs: tuple[TaskSpec, ...] = ()
+    windows: tuple[UndoWindow, ...] = ()
 
 
 def stages(
@@ -79,8 +134,9 @@ def stages(
     minimo: int | None,
     timeout: timedelta,
     backoff: Backoff,
-    notify: Notify,
+    notify: NoticeTargets,
     tipo: str | None = None,
+    labels: tuple[str, ...] = (),
 ) -> Plan:
     """The plan of a collect → execute request. The fan-in rule is that of the first stage there is; the executions
     behind a fan-in go through when at least one of them concludes."""
@@ -89,7 +145,7 @@ def stages(
     first, second = (coletas, execucoes) if coletas else (execucoes, ())
     if len(first) + len(second) > MAX_TASKS:
         raise PlanError(f"{len(first) + len(second)} tasks; at most {MAX_TASKS} are allowed", "coletas")
-    needed = _needed(mode, minimo, len(first))
+    needed = fan_in.needed(mode, minimo, len(first))
     width = len(first)
     for task in first:
         task.feeds = (0,)
@@ -99,31 +155,56 @@ def stages(
     gates = [Gate(mode, needed, tuple(range(width)), tuple(range(width, len(tasks))))]
     if second:
         gates.append(Gate(FanIn.TODOS, 1, tuple(range(width, len(tasks)))))
-    return Plan(tasks, tuple(gates), timeout, backoff, notify, tipo)
+    return Plan(tasks, tuple(gates), timeout, backoff, notify.on_schedule(), tipo, labels=labels)
 
 
-def _needed(mode: FanIn, minimo: int | None, width: int) -> int:
-    if mode is FanIn.QUORUM:
-        if minimo is None:
-            raise PlanError("fan_in.modo quorum needs fan_in.minimo", "fan_in.minimo")
-        if not 1 <= minimo <= width:
-            raise PlanError(f"fan_in.minimo is {minimo}; allowed: 1 to {width}, the number of tasks", "fan_in.minimo")
-        return minimo
-    if minimo is not None:
-        raise PlanError(f"fan_in.minimo goes with modo quorum, not with {mode.value}", "fan_in.minimo")
-    return width if mode is FanIn.TODAS_OK else 1
+@dataclass(frozen=True, slots=True)
+class Join:
+    """The fan-in over what a task depends on."""
+
+    mode: FanIn = FanIn.TODAS_OK
+    minimo: int | None = None
+
+
+ALL_OK = Join()
 
 
 def graph(
     tasks: Mapping[str, Task],
     depends: Mapping[str, Sequence[str]],
     *,
-    timeout: timedelta,
+    timeout: timedelta | None,
     backoff: Backoff,
-    notify: Notify,
+    notify: NoticeTargets,
+    joins: Mapping[str, Join] = MappingProxyType({}),
+    closing: Gate | None = Gate(FanIn.TODOS, 1, ()),
 ) -> Plan:
-    """The plan of any DAG: a task starts when everything it depends on concluded. A task whose dependency failed is
-    cancelled; the orchestration goes through when at least one task concludes."""
+    """The plan of any DAG: a task starts when its join over what it depends on passes, by default when everything
+    concluded, and is cancelled when it cannot pass any more. `closing`: the gate over all tasks, without its inputs."""
+    _check_graph(tasks, depends)
+    index = {name: number for number, name in enumerate(tasks)}
+    behind: dict[tuple[Join, tuple[int, ...]], list[int]] = {}  # tasks that wait for the same tasks share a gate
+    for name, needs in depends.items():
+        inputs = tuple(sorted({index[need] for need in needs}))
+        if inputs:
+            behind.setdefault((joins.get(name, ALL_OK), inputs), []).append(index[name])
+    gates = [
+        Gate(join.mode, fan_in.needed(join.mode, join.minimo, len(inputs)), inputs, tuple(releases), essential=False)
+        for (join, inputs), releases in behind.items()
+    ]
+    after = {task: number for number, gate in enumerate(gates) for task in gate.releases}
+    if closing is not None:
+        gates.append(replace(closing, inputs=tuple(range(len(tasks)))))
+    feeds: list[list[int]] = [[] for _ in tasks]
+    for number, gate in enumerate(gates):
+        for task in gate.inputs:
+            feeds[task].append(number)
+    for number, task_ in enumerate(tasks.values()):
+        task_.after, task_.feeds = after.get(number), tuple(feeds[number])
+    return Plan(tuple(tasks.values()), tuple(gates), timeout, backoff, notify.on_schedule())
+
+
+def _check_graph(tasks: Mapping[str, Task], depends: Mapping[str, Sequence[str]]) -> None:
     if not tasks:
         raise PlanError("a plan needs at least one task", "tasks")
     if len(tasks) > MAX_TASKS:
@@ -139,25 +220,6 @@ def graph(
     cycle = find_cycle({name: depends.get(name, ()) for name in tasks})
     if cycle:
         raise PlanError("the dependencies form a cycle: " + " → ".join(cycle), "tasks")
-    index = {name: number for number, name in enumerate(tasks)}
-    behind: dict[tuple[int, ...], list[int]] = {}  # tasks that wait for the same tasks share a gate
-    for name, needs in depends.items():
-        inputs = tuple(sorted({index[need] for need in needs}))
-        if inputs:
-            behind.setdefault(inputs, []).append(index[name])
-    gates = [
-        Gate(FanIn.TODAS_OK, len(inputs), inputs, tuple(releases), essential=False)
-        for inputs, releases in behind.items()
-    ]
-    after = {task: number for number, gate in enumerate(gates) for task in gate.releases}
-    gates.append(Gate(FanIn.TODOS, 1, tuple(range(len(tasks)))))
-    feeds: list[list[int]] = [[] for _ in tasks]
-    for number, gate in enumerate(gates):
-        for task in gate.inputs:
-            feeds[task].append(number)
-    for number, task_ in enumerate(tasks.values()):
-        task_.after, task_.feeds = after.get(number), tuple(feeds[number])
-    return Plan(tuple(tasks.values()), tuple(gates), timeout, backoff, notify)
 
 
 def find_cycle(depends: Mapping[str, Sequence[str]]) -> list[str]:

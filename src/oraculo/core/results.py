@@ -2,12 +2,12 @@
 
 The rules, in the order they are asked:
 
-1. *Which ticket?* By `ticket_id`; without one, by the only open ticket of that source or executor; without a name, by
-   the only open ticket of that kind. Two candidates: `ambiguous`, for a human; never a guess. A ticket that undoes
-   another is found by its `ticket_id` alone: what comes without one may be a late answer of what is undone.
+1. *Which ticket?* core/matching.py.
 2. *Which attempt?* By `tentativa`; without one, the current attempt. An attempt that was answered already makes the
-   message a duplicate. An attempt that is over (it timed out, was cancelled) makes it late: kept and shown, without
-   effect. An attempt that was never made is refused.
+   message a duplicate when it says the same again. When it says something else it conflicts: kept and shown, without
+   effect; a ticket holds a few of those, and what comes then is refused, which keeps it too. An attempt that is over
+   (it timed out, was cancelled) makes it late: kept and shown, without effect. An attempt that was never made is
+   refused.
 3. *And then?* Success closes the ticket. A failure is tried again while attempts are left, unless it is `definitivo`.
    The wait has full jitter, hashed from ticket and attempt, so that the same journal gives the same waits.
 """
@@ -18,56 +18,24 @@ import zlib
 from datetime import datetime, timedelta
 
 from oraculo.core.commands import RecordResult
-from oraculo.core.events import AttemptFailed, Event, LateAnswerKept, TicketConcluded, TicketFailed
+from oraculo.core.digests import content_of
+from oraculo.core.events import (
+    AttemptFailed,
+    ChildEnded,
+    ConflictingAnswerKept,
+    Event,
+    LateAnswerKept,
+    TicketConcluded,
+    TicketFailed,
+)
+from oraculo.core.matching import match
+from oraculo.core.pausing import clock
 from oraculo.core.plan import Backoff
+from oraculo.core.reasons import Reason, ReasonCode, because
 from oraculo.core.state import Orchestration
-from oraculo.core.ticket_id import parse_ticket_id
-from oraculo.core.vocabulary import Cause, Kind, Phase, Status, Verdict
+from oraculo.core.vocabulary import Cause, Kind, Status, Verdict
 
-
-def match(state: Orchestration, answer: RecordResult) -> int | Verdict:
-    """The position of the ticket that an answer belongs to, or why it cannot be told."""
-    if answer.ticket is not None:
-        parsed = parse_ticket_id(answer.ticket)
-        if parsed is None or parsed[0] != state.run or parsed[1] >= len(state.tickets):
-            return Verdict.UNKNOWN_TICKET
-        return parsed[1]
-    kind = answer.kind or Kind.COLETA
-    if answer.name is not None and state.named(kind, answer.name):
-        candidates = state.open_named(kind, answer.name)
-        if not candidates:
-            return _closed_named(state, kind, answer.name)
-    else:  # no name, or one that nobody asked for: the only open ticket of that kind, if there is but one
-        candidates = _open_of_kind(state, kind)
-        if not candidates:
-            return _closed_of_kind(state, kind)
-    started = [position for position in candidates if state.tickets[position].attempt]
-    if len(started) == 1:
-        return started[0]
-    return Verdict.AMBIGUOUS if started else Verdict.UNKNOWN_TICKET
-
-
-def _open_of_kind(state: Orchestration, kind: Kind) -> list[int]:
-    return [
-        position
-        for position, task in enumerate(state.plan.tasks[: state.asked])
-        if task.kind is kind and state.tickets[position].phase is not Phase.CLOSED
-    ]
-
-
-def _closed_named(state: Orchestration, kind: Kind, name: str) -> int | Verdict:
-    """No open ticket of that name: the only closed one gets it, as a late answer or a duplicate."""
-    closed = state.named(kind, name)
-    if len(closed) == 1:
-        return closed[0]
-    return Verdict.AMBIGUOUS if closed else Verdict.UNKNOWN_TICKET
-
-
-def _closed_of_kind(state: Orchestration, kind: Kind) -> int | Verdict:
-    closed = [position for position, task in enumerate(state.plan.tasks[: state.asked]) if task.kind is kind]
-    if len(closed) == 1:
-        return closed[0]
-    return Verdict.AMBIGUOUS if closed else Verdict.UNKNOWN_TICKET
+CONFLICTS_MAX = 8  # answers that disagree, kept with one ticket; never fewer, or older journals do not replay
 
 
 def record(state: Orchestration, answer: RecordResult, now: datetime) -> tuple[Event | None, Verdict]:
@@ -83,18 +51,38 @@ def record(state: Orchestration, answer: RecordResult, now: datetime) -> tuple[E
     if attempt < 1 or attempt > ticket.attempt:
         return None, Verdict.WRONG_ATTEMPT
     if ticket.answered >> attempt & 1:
-        return None, Verdict.DUPLICATE
-    live = ticket.phase is Phase.RUNNING or ticket.phase is Phase.OWED
-    if attempt != ticket.attempt or not live:
+        return _again(state, position, attempt, answer)
+    if not state.wants_answer(position, attempt):
+        if state.plan.tasks[position].kind is Kind.FILHA:
+            return None, Verdict.IDLE  # its parent has ended it, and hears that it has ended
         late = LateAnswerKept(
-            position, attempt, answer.ok, answer.dados, answer.erros, answer.definitivo, answer.digest
+            position, attempt, answer.ok, answer.dados, answer.erros, answer.definitivo, answer.digest, answer.actor
         )
         return late, Verdict.LATE
+    if answer.ok and answer.child is not None:
+        return ChildEnded(position, attempt, answer.child, answer.dados, answer.digest), Verdict.APPLIED
     if answer.ok:
-        return TicketConcluded(position, attempt, answer.dados, answer.erros, answer.digest), Verdict.APPLIED
+        concluded = TicketConcluded(position, attempt, answer.dados, answer.erros, answer.digest, answer.actor)
+        return concluded, Verdict.APPLIED
     return failed(
-        state, position, Cause.ERRO, answer.erros, now, answer.dados, answer.definitivo, answer.digest
+        state, position, Cause.ERRO, answer.erros, now, answer.dados, answer.definitivo, answer.digest, answer.actor
     ), Verdict.APPLIED
+
+
+def _again(state: Orchestration, position: int, attempt: int, answer: RecordResult) -> tuple[Event | None, Verdict]:
+    """An attempt that was answered already is answered again: the same, or something else."""
+    ticket, said = state.tickets[position], content_of(answer.digest)
+    known = {content_of(digest) for digest in ticket.digests(attempt)}
+    if answer.attempt is None and ticket.earlier is not None:  # it may belong to any of them
+        known.update(map(content_of, ticket.earlier.values()))
+    if state.plan.rules < 4 or not said or said in known or known == {0}:
+        return None, Verdict.DUPLICATE
+    if len(ticket.conflicts or ()) >= CONFLICTS_MAX:
+        return None, Verdict.TOO_MANY_ANSWERS
+    conflicting = ConflictingAnswerKept(
+        position, attempt, answer.ok, answer.dados, answer.erros, answer.definitivo, answer.digest, answer.actor
+    )
+    return conflicting, Verdict.CONFLICTING
 
 
 def failed(
@@ -106,25 +94,32 @@ def failed(
     dados: bytes = b"null",
     definitivo: bool = False,
     digest: int = 0,
+    actor: str | None = None,
 ) -> Event:
     """The running attempt failed: another one, or the end of the ticket."""
     ticket, task = state.tickets[position], state.plan.tasks[position]
-    if definitivo or ticket.attempt >= task.max_attempts:
+    fault: Reason | None = None
+    if cause is Cause.TIMEOUT:
+        seconds = f"{task.timeout.total_seconds():g}"
+        fault = because(ReasonCode.NO_ANSWER, queue=task.queue, seconds=seconds, attempt=str(ticket.attempt))
+        if task.kind is Kind.FILHA:
+            fault = because(ReasonCode.NOT_IN_TIME, seconds=seconds)
+    elif not erros:
+        fault = because(ReasonCode.NO_DETAIL)
+    profile = state.plan.profile
+    final = definitivo or profile.is_final(position, [erro.get("codigo") for erro in erros])
+    whole = cause is Cause.TIMEOUT and task.kind is Kind.FILHA  # there is no further attempt
+    if final or whole or ticket.attempt >= task.max_attempts:
         status = Status.TIMEOUT if cause is Cause.TIMEOUT else Status.ERRO
-        return TicketFailed(position, ticket.attempt, status, erros, dados, definitivo, digest)
-    retry_at = now + jittered(state.plan.backoff, f"{state.run}:{position}", ticket.attempt)
-    return AttemptFailed(position, ticket.attempt, cause, erros, retry_at, dados, digest)
+        return TicketFailed(position, ticket.attempt, status, erros, dados, definitivo, digest, fault, actor)
+    backoff = profile.backoff(position) or state.plan.backoff
+    retry_at = clock(state, now) + jittered(backoff, f"{state.run}:{position}", ticket.attempt)
+    return AttemptFailed(position, ticket.attempt, cause, erros, retry_at, dados, digest, fault, actor)
 
 
 def timed_out(state: Orchestration, position: int, now: datetime) -> Event:
-    """Nobody answered the running attempt before its deadline."""
-    task, attempt = state.plan.tasks[position], state.tickets[position].attempt
-    erro: dict[str, object] = {
-        "codigo": "timeout",
-        "mensagem": f"sem resposta de {task.queue} em {task.timeout.total_seconds():g} s (tentativa {attempt})",
-        "definitivo": False,
-    }
-    return failed(state, position, Cause.TIMEOUT, [erro], now)
+    """No answer to the running attempt came before its deadline."""
+    return failed(state, position, Cause.TIMEOUT, [], now)
 
 
 def jittered(backoff: Backoff, who: str, attempt: int) -> timedelta:

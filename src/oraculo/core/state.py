@@ -6,85 +6,27 @@ result costs the same at 10 tickets and at 50,000. `fold` rebuilds a state from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from heapq import heappop, heappush
 from typing import assert_never
 
-from oraculo.core.compensation import extended
-from oraculo.core.events import (
-    ApprovalAsked,
-    ApprovalGiven,
-    ApprovalRefused,
-    AttemptFailed,
-    CancelRequested,
-    CompensationStarted,
-    DispatchConfirmed,
-    Event,
-    FanInClosed,
-    LateAnswerKept,
-    NoticeDelivered,
-    NoticeFailed,
-    NoticeGivenUp,
-    NoticeSent,
-    OrchestrationClosed,
-    OrchestrationStarted,
-    TicketConcluded,
-    TicketFailed,
-    TicketsClosed,
-    TicketsDispatched,
-    Woken,
-)
+from oraculo.core import blocks, pausing, restoring, undoing, waits
+from oraculo.core import events as ev
+from oraculo.core.blocks import Blocks
+from oraculo.core.fan_in import GateCount
+from oraculo.core.notice_state import NoticePhase, NoticeState, quiet_notices
+from oraculo.core.pausing import PauseState
 from oraculo.core.plan import Plan
+from oraculo.core.reasons import Reason, expression_fault
+from oraculo.core.requeue import reopen
+from oraculo.core.resolution import Outcome
+from oraculo.core.reuse import Origin, Reusable
+from oraculo.core.ticket_state import Ticket
+from oraculo.core.undoing import Window
 from oraculo.core.vocabulary import Cause, Kind, Phase, Status
-
-
-@dataclass(slots=True)
-class Ticket:
-    status: Status = Status.PENDENTE
-    phase: Phase = Phase.WAITING
-    attempt: int = 0
-    confirmed: int = 0  # bit n is set when a broker confirmed the message of attempt n
-    answered: int = 0  # bit n is set when attempt n was answered
-    digest: int = 0  # of the last answer
-    dados: bytes = b"null"
-    erros: list[dict[str, object]] | None = None
-    late: list[LateAnswerKept] | None = None
-    reason: str | None = None  # why it was closed without an answer
-    causes: list[Cause] | None = None  # why each earlier attempt failed
-    dispatched_at: datetime | None = None  # first release
-    started_at: datetime | None = None  # the broker confirmed the current attempt
-    closed_at: datetime | None = None
-    due_at: datetime | None = None  # deadline of the running attempt, or when the next one is due
-
-    @property
-    def running(self) -> bool:
-        return self.phase is Phase.RUNNING
-
-
-@dataclass(slots=True)
-class GateCount:
-    ok: int = 0
-    closed: int = 0
-    passed: bool | None = None  # None while open
-
-
-class NoticePhase(StrEnum):
-    OWED = "owed"
-    BACKOFF = "backoff"
-    DELIVERED = "delivered"
-    GIVEN_UP = "given_up"
-
-
-@dataclass(slots=True)
-class NoticeState:
-    target: str  # "webhook" or "fila"
-    phase: NoticePhase = NoticePhase.OWED
-    attempt: int = 0
-    due_at: datetime | None = None
-    detail: str = ""
+from oraculo.core.waits import SignalState
 
 
 @dataclass(slots=True)
@@ -92,7 +34,7 @@ class Orchestration:
     run: int
     correlation_id: str
     plan: Plan
-    deadline: datetime
+    deadline: datetime | None  # None: it may take as long as it takes
     fingerprint: str
     started_at: datetime
     tickets: list[Ticket]
@@ -104,12 +46,31 @@ class Orchestration:
     closed_at: datetime | None = None
     cancel_reason: str | None = None
     traceparent: str | None = None  # W3C trace context that it belongs to
+    actor: str | None = None  # who asked for it, when that is known
+    origin: Origin | None = None  # the run that it is a retry of
+    reuse: Reusable | None = None  # what it may take over from there and has not taken yet
     awaits_approval: bool = False
     approved_by: str | None = None  # who agreed, or who refused
     undoes: int = 0  # the position of the first ticket that undoes another; 0: nothing is undone
     undo_reason: str | None = None
     undone: dict[int, int] = field(default_factory=dict)  # position → that of the ticket that undoes it
+    undoing: list[int] = field(default_factory=list)  # what each ticket from `undoes` on undoes, with an `ending`
+    windows: list[Window] = field(default_factory=list)  # of undoing items of maps
+    ending: Status | None = None  # how it ends when all is undone, where that is decided before
+    asks: set[int] = field(default_factory=set)  # positions whose expressions have to be evaluated before they start
+    asks_output: bool = False
+    resolved: dict[int, bytes] = field(default_factory=dict)  # position → its parameters, where they had expressions
+    output: bytes = b"null"
+    output_resolved: bool = False
+    output_fault: Reason | None = None
+    blocks: Blocks | None = None  # the items of its maps and the rounds of its loops; None before there are any
     owed: set[int] = field(default_factory=set)  # positions whose message no broker has confirmed
+    to_end: dict[int, int] = field(default_factory=dict)  # children that have to end: position → attempt
+    held: dict[str, dict[int, None]] = field(default_factory=dict)  # what is waited for → positions, longest first
+    signals: dict[str, SignalState] = field(default_factory=dict)  # all that were received, by their ids
+    kept: dict[str, None] = field(default_factory=dict)  # ids of those that no wait has taken, in their order
+    paused: PauseState | None = None
+    pauses: int = 0  # how many there were
     # Two indexes, not facts: a heap of (instant, position or ~notice) that may hold stale entries, and the positions of
     # each destination, made when the first answer without a ticket_id comes.
     timers: list[tuple[datetime, int]] = field(default_factory=list, compare=False)
@@ -119,7 +80,8 @@ class Orchestration:
         return self.tickets[timer].due_at if timer >= 0 else self.notices[~timer].due_at
 
     def arm(self, timer: int, at: datetime) -> None:
-        heappush(self.timers, (at, timer))
+        if self.paused is None or not pausing.stands_still(self, timer):
+            heappush(self.timers, (at, timer))
 
     def due(self, now: datetime) -> Iterator[int]:
         """The timers whose time has come, each once; stale ones are dropped on the way."""
@@ -136,19 +98,25 @@ class Orchestration:
         while timers and self.due_of(timers[0][1]) != timers[0][0]:
             heappop(timers)
         first = timers[0][0] if timers else None
-        if self.closed_at is not None:
+        if self.closed_at is not None or self.paused is not None:
             return first
-        return self.deadline if first is None or self.deadline < first else first
+        return self.deadline if first is None else self.by_deadline(first)
+
+    def by_deadline(self, at: datetime) -> datetime:
+        """This instant, or the deadline when that comes first."""
+        return at if self.deadline is None else min(at, self.deadline)
+
+    def out_of_time(self, now: datetime) -> bool:
+        """True when its deadline has passed. While it is paused none does."""
+        return self.deadline is not None and now >= self.deadline and self.paused is None
 
     def open_named(self, kind: Kind, name: str) -> list[int]:
         return [p for p in self.named(kind, name) if self.tickets[p].phase is not Phase.CLOSED]
 
     def named(self, kind: Kind, name: str) -> list[int]:
-        """Tickets of that destination, without those that undo others. The index is built when first asked for."""
+        """The tickets of a destination that the plan asked for; the index is built when first needed."""
         if self.by_name is None:
-            self.by_name = {}
-            for position, task in enumerate(self.plan.tasks[: self.asked]):
-                self.by_name.setdefault((task.kind, task.name), []).append(position)
+            self.by_name = undoing.by_name(self)
         return self.by_name.get((kind, name), [])
 
     @property
@@ -157,18 +125,57 @@ class Orchestration:
         return self.undoes or len(self.tickets)
 
     @property
+    def finished(self) -> bool:
+        """True once nothing can happen by itself any more: ended, nothing owed to the outside, no timer to come."""
+        return self.closed_at is not None and not self.owes and self.wake_at() is None
+
+    def owes_order(self, position: int, attempt: int) -> bool:
+        """True while the message of this attempt has to be sent: released, and no broker has confirmed it."""
+        return position in self.owed and self.tickets[position].attempt == attempt
+
+    def may_owe_order(self, position: int, attempt: int) -> bool:
+        """False when this attempt is known to be settled. For a state that may be older than the question: tickets and
+        attempts that it has not heard of may be owed."""
+        known = self.tickets
+        return position in self.owed or position >= len(known) or known[position].attempt < attempt
+
+    def owes_notice(self, notice: int, attempt: int) -> bool:
+        """True while this try of a notice has to be made."""
+        one = self.notices[notice]
+        return one.phase is NoticePhase.OWED and one.attempt == attempt
+
+    def wants_answer(self, position: int, attempt: int) -> bool:
+        """True while an answer to this attempt counts: it is the current one, and with a worker or on its way there."""
+        ticket = self.tickets[position]
+        return ticket.attempt == attempt and (ticket.phase is Phase.RUNNING or ticket.phase is Phase.OWED)
+
+    @property
+    def asks_anything(self) -> bool:
+        """True while expressions have to be evaluated."""
+        return bool(self.asks) or self.asks_output
+
+    def parameters(self, position: int) -> bytes:
+        """The parameters of a task that has started."""
+        block = None if self.blocks is None else self.blocks.of(position)
+        if block is not None:
+            return block.parameters(position)
+        return self.resolved.get(position) or self.plan.tasks[position].parametros
+
+    def items(self, position: int) -> Sequence[int]:
+        """The positions of the items of a map or the rounds of a loop; none before it has any."""
+        block = None if self.blocks is None else self.blocks.grown_of(position)
+        return () if block is None else block.positions
+
+    @property
     def owes(self) -> int:
-        """How many things the world is still owed."""
-        return len(self.owed) + sum(1 for notice in self.notices if notice.phase is NoticePhase.OWED)
+        """How many things the world is owed and may be given, evaluations included; orders wait while it is paused."""
+        notices = sum(1 for notice in self.notices if notice.phase is NoticePhase.OWED)
+        orders = len(self.owed) if self.paused is None else 0
+        return orders + len(self.asks) + self.asks_output + len(self.to_end) + notices
 
 
-def begin(event: OrchestrationStarted, at: datetime) -> Orchestration:
+def begin(event: ev.OrchestrationStarted, at: datetime) -> Orchestration:
     plan = event.plan
-    notices = [NoticeState("webhook")] if plan.notify.webhook else []
-    if plan.notify.queue:
-        notices.append(NoticeState("fila"))
-    for notice in notices:
-        notice.phase = NoticePhase.BACKOFF  # nothing owed before the end
     return Orchestration(
         run=event.run,
         correlation_id=event.correlation_id,
@@ -178,54 +185,78 @@ def begin(event: OrchestrationStarted, at: datetime) -> Orchestration:
         started_at=at,
         tickets=[Ticket() for _ in plan.tasks],
         gates=[GateCount() for _ in plan.gates],
-        notices=notices,
+        notices=quiet_notices(plan.notify.webhook, plan.notify.queue, plan.parent is not None),
         open=len(plan.tasks),
         traceparent=event.traceparent,
+        actor=event.actor,
+        origin=event.origin,
+        reuse=Reusable() if event.origin is not None and event.origin.reuses else None,
     )
 
 
 def _close(state: Orchestration, position: int, status: Status, at: datetime) -> None:
-    ticket = state.tickets[position]
+    ticket, task = state.tickets[position], state.plan.tasks[position]
+    if ticket.phase is Phase.HELD:
+        del state.held[task.name][position]
+    if task.kind is Kind.FILHA and (ticket.phase is Phase.OWED or ticket.phase is Phase.RUNNING):
+        state.to_end[position] = ticket.attempt
     ticket.status = status
     ticket.phase = Phase.CLOSED
     ticket.closed_at = at
     ticket.due_at = None
     state.owed.discard(position)
+    if state.asks:
+        state.asks.discard(position)
+    if state.resolved and status is not Status.ERRO and status is not Status.TIMEOUT:  # those may be requeued
+        state.resolved.pop(position, None)
     state.open -= 1
     if state.status is Status.PENDENTE:
         state.status = Status.EM_EXECUCAO
-    ok = status is Status.CONCLUIDA
-    for number in state.plan.tasks[position].feeds:
+    if state.blocks is not None and ticket.attempt:
+        state.blocks.closed(position)
+    if state.windows:
+        undoing.closed(state, position)
+    ok = status is Status.CONCLUIDA or status is Status.PARCIAL
+    skipped = not ok and (status is Status.IGNORADA or state.plan.profile.optional(position))
+    for number in task.feeds:
         gate = state.gates[number]
         gate.closed += 1
         if ok:
             gate.ok += 1
+        elif skipped:
+            gate.skipped += 1
 
 
-def _answered(ticket: Ticket, attempt: int, digest: int) -> None:
-    ticket.answered |= 1 << attempt
-    ticket.digest = digest
-
-
-def evolve(state: Orchestration, event: Event, at: datetime) -> None:
+def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
     """Make the event true. `at` is the instant of its step."""
     state.version += 1
     match event:
-        case TicketConcluded(position, attempt, dados, erros, digest):
+        case ev.TicketConcluded(position, attempt, dados, erros, digest):
             ticket = state.tickets[position]
-            ticket.dados, ticket.erros = dados, erros or None
-            _answered(ticket, attempt, digest)
+            ticket.dados, ticket.erros, ticket.fault = dados, erros or None, None
+            ticket.take_last_answer(attempt, digest)
             _close(state, position, Status.CONCLUIDA, at)
-        case DispatchConfirmed(confirmed):
+        case ev.ChildEnded(position, attempt, status, dados, digest):
+            ticket = state.tickets[position]
+            ticket.dados, ticket.erros, ticket.fault = dados, None, None
+            ticket.take_last_answer(attempt, digest)
+            _close(state, position, status, at)
+            del state.to_end[position]
+        case ev.ChildrenCancelled(children):
+            for position, _attempt in children:
+                del state.to_end[position]
+        case ev.DispatchConfirmed(confirmed):
+            started = pausing.clock(state, at)
             for position, attempt in confirmed:
-                ticket = state.tickets[position]
+                ticket, task = state.tickets[position], state.plan.tasks[position]
                 ticket.confirmed |= 1 << attempt
                 ticket.status, ticket.phase, ticket.started_at = Status.EM_EXECUCAO, Phase.RUNNING, at
-                ticket.due_at = due = at + state.plan.tasks[position].timeout
                 state.owed.discard(position)
-                state.arm(position, due)
+                if task.timeout:  # children may have as long as they take
+                    ticket.due_at = due = started + task.timeout
+                    state.arm(position, due)
             state.status = Status.EM_EXECUCAO
-        case TicketsDispatched(positions, attempt):
+        case ev.TicketsDispatched(positions, attempt):
             for position in positions:
                 ticket = state.tickets[position]
                 ticket.phase, ticket.attempt, ticket.status = Phase.OWED, attempt, Status.PENDENTE
@@ -233,75 +264,123 @@ def evolve(state: Orchestration, event: Event, at: datetime) -> None:
                 if ticket.dispatched_at is None:
                     ticket.dispatched_at = at
             state.owed.update(positions)
-        case FanInClosed(number, passed):
+            if state.blocks is not None and attempt == 1:
+                state.blocks.started(positions)
+            if state.windows and attempt == 1:
+                undoing.started(state, positions)
+        case ev.FanInClosed(number, passed):
             state.gates[number].passed = passed
-        case AttemptFailed(position, attempt, cause, erros, retry_at, dados, digest):
+        case ev.AttemptFailed(position, attempt, cause, erros, retry_at, dados, digest, fault):
             ticket = state.tickets[position]
             ticket.status, ticket.phase, ticket.due_at = Status.PENDENTE, Phase.BACKOFF, retry_at
-            ticket.erros, ticket.dados = erros, dados
+            ticket.erros, ticket.fault, ticket.dados = erros or None, fault, dados
             ticket.causes = [*(ticket.causes or ()), cause]
             if cause is Cause.ERRO:
-                _answered(ticket, attempt, digest)
+                ticket.take_answer(attempt, digest)
+                ticket.digest = digest
             state.owed.discard(position)
             state.arm(position, retry_at)
-        case TicketFailed(position, attempt, status, erros, dados, _definitivo, digest):
+        case ev.TicketFailed(position, attempt, status, erros, dados, _definitivo, digest, fault):
             ticket = state.tickets[position]
-            ticket.erros, ticket.dados = erros, dados
+            ticket.erros, ticket.fault, ticket.dados = erros or None, fault, dados
             if status is Status.ERRO:
-                _answered(ticket, attempt, digest)
+                ticket.take_last_answer(attempt, digest)
             _close(state, position, status, at)
-        case TicketsClosed(positions, status, reason):
+            if status is Status.ERRO and state.to_end:
+                state.to_end.pop(position, None)  # it has ended by itself, or is none of ours
+        case ev.TicketRequeued(position, attempt):
+            reopen(state, position, attempt)
+        case ev.TicketsClosed(positions, status, reason):
             for position in positions:
                 ticket = state.tickets[position]
                 ticket.reason = reason
-                if status is Status.TIMEOUT:
-                    ticket.erros = [{"codigo": "timeout", "mensagem": reason, "definitivo": True}]
+                if status is Status.TIMEOUT or status is Status.ERRO:
+                    ticket.erros, ticket.fault = None, reason
                 _close(state, position, status, at)
-        case OrchestrationClosed(status):
-            state.status, state.closed_at = status, at
-        case LateAnswerKept(position, attempt, _ok, _dados, _erros, _definitivo, digest):
+        case ev.OrchestrationClosed(status):
+            state.status, state.closed_at, state.asks_output, state.paused = status, at, False, None
+        case ev.TasksAsked(positions, output):
+            state.asks.update(positions)
+            state.asks_output = output
+            if state.windows:
+                undoing.started(state, positions)
+        case ev.Resolved(resolutions, output):
+            for one in resolutions:
+                state.asks.discard(one.ticket)
+                if one.outcome is Outcome.GO:
+                    state.resolved[one.ticket] = one.value
+            if output is not None:
+                state.asks_output, state.output_resolved, state.output = False, True, output.value
+                if output.outcome is Outcome.FAIL:
+                    state.output_fault = expression_fault(output)
+        case ev.PlanGrown():
+            blocks.take_in(state, event, at)
+        case ev.ResultsReused():
+            restoring.take_in(state, event)
+        case ev.MapRestored():
+            blocks.take_in(state, restoring.grown(state, event), at)
+        case ev.TicketsReused(positions):
+            for position in positions:
+                _close(state, position, Status.CONCLUIDA, at)
+                restoring.take_over(state, position, at)
+        case ev.MapEnded(position, status, reason) | ev.LoopEnded(position, status, reason):
+            state.tickets[position].fault = reason
+            if isinstance(event, ev.LoopEnded):
+                blocks.end_loop(state, position, status)
+            _close(state, position, status, at)
+        case ev.LateAnswerKept(position, attempt, _ok, _dados, _erros, _definitivo, digest):
             ticket = state.tickets[position]
             ticket.late = [*(ticket.late or ()), event]
-            _answered(ticket, attempt, ticket.digest or digest)
-        case NoticeSent(number, attempt):
+            ticket.take_answer(attempt, digest)
+            ticket.digest = ticket.digest or digest
+        case ev.ConflictingAnswerKept(position):
+            ticket = state.tickets[position]
+            ticket.conflicts = [*(ticket.conflicts or ()), event]
+        case ev.NoticeSent(number, attempt):
             notice = state.notices[number]
             notice.phase, notice.attempt, notice.due_at = NoticePhase.OWED, attempt, None
-        case NoticeDelivered(number, _attempt, detail):
+        case ev.NoticeDelivered(number, _attempt, detail):
             notice = state.notices[number]
             notice.phase, notice.detail = NoticePhase.DELIVERED, detail
-        case NoticeFailed(number, _attempt, detail, retry_at, _retry_after):
+        case ev.NoticeFailed(number, _attempt, detail, retry_at, _retry_after):
             notice = state.notices[number]
             notice.phase, notice.detail, notice.due_at = NoticePhase.BACKOFF, detail, retry_at
             state.arm(~number, retry_at)
-        case NoticeGivenUp(number, _attempt, detail, _final, _retry_after):
+        case ev.NoticeGivenUp(number, _attempt, detail, _final, _retry_after):
             notice = state.notices[number]
             notice.phase, notice.detail = NoticePhase.GIVEN_UP, detail
-        case CancelRequested(reason):
+        case ev.CancelRequested(reason):
             state.cancel_reason = reason
-        case ApprovalAsked():
+        case ev.OrchestrationPaused():
+            pausing.stop(state, event, at)
+        case ev.OrchestrationResumed():
+            pausing.restart(state, at)
+        case ev.ApprovalAsked():
             state.awaits_approval = True
-        case ApprovalGiven(by, _) | ApprovalRefused(by, _):
+        case ev.ApprovalGiven(by, task=None) | ev.ApprovalRefused(by, task=None):
             state.awaits_approval, state.approved_by = False, by
-        case CompensationStarted(undone, reason):
-            state.undoes, state.undo_reason = len(state.tickets), reason
-            state.undone = {position: number for number, position in enumerate(undone, len(state.tickets))}
-            state.plan = extended(state.plan, undone)
-            state.tickets += [Ticket() for _ in undone]
-            state.gates += [GateCount() for _ in range(len(state.plan.gates) - len(state.gates))]
-            state.open += len(undone)
-            state.by_name = None
-        case Woken() | OrchestrationStarted():
+        case ev.SignalReceived(signal, name, dados, taken_by, content):
+            state.signals[signal] = SignalState(name, dados, content, taken_by)
+            state.kept[signal] = None
+        case ev.WaitStarted(position, due_at):
+            waits.hold(state, position, due_at, at)
+        case ev.WaitEnded(position, _how, status):
+            waits.let_go(state, event)
+            _close(state, position, status, at)
+        case ev.CompensationStarted():
+            undoing.begin(state, event)
+        case ev.Woken() | ev.OrchestrationStarted() | ev.ApprovalGiven() | ev.ApprovalRefused():
             pass
         case _:
             assert_never(event)
 
 
-def fold(recorded: Iterable[tuple[datetime, Iterable[Event]]], state: Orchestration | None = None) -> Orchestration:
+def fold(recorded: Iterable[tuple[datetime, Iterable[ev.Event]]], state: Orchestration | None = None) -> Orchestration:
     """The state that these (instant, events) make, from the start or on top of an earlier state."""
     for at, events in recorded:
         for event in events:
             if state is None:
-                if not isinstance(event, OrchestrationStarted):
+                if not isinstance(event, ev.OrchestrationStarted):
                     raise ValueError(f"a journal begins with OrchestrationStarted, not with {type(event).__name__}")
                 state = begin(event, at)
             else:

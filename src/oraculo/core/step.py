@@ -8,8 +8,21 @@ from datetime import datetime
 from oraculo.core.advance import advance
 from oraculo.core.commands import Command, Start
 from oraculo.core.decide import decide
-from oraculo.core.effects import Effect, Notify, Publish
-from oraculo.core.events import Event, NoticeSent, OrchestrationStarted, TicketsDispatched
+from oraculo.core.effects import Effect, EndChildren, Evaluate, Notify, Publish, Recall, orders, owed_orders
+from oraculo.core.events import (
+    Event,
+    NoticeSent,
+    OrchestrationPaused,
+    OrchestrationResumed,
+    OrchestrationStarted,
+    PlanGrown,
+    Resolved,
+    TasksAsked,
+    TicketFailed,
+    TicketRequeued,
+    TicketsClosed,
+    TicketsDispatched,
+)
 from oraculo.core.state import Orchestration, begin, evolve
 from oraculo.core.vocabulary import Verdict
 
@@ -36,9 +49,11 @@ def step(state: Orchestration | None, command: Command, now: datetime) -> Step:
             command.run,
             command.correlation_id,
             command.plan,
-            now + command.plan.timeout,
+            None if command.plan.timeout is None else now + command.plan.timeout,
             command.fingerprint,
             command.traceparent,
+            command.actor,
+            command.origin,
         )
         state = begin(started, now)
         first, verdict = 1, Verdict.APPLIED
@@ -56,13 +71,30 @@ def step(state: Orchestration | None, command: Command, now: datetime) -> Step:
 
 
 def react(events: list[Event], state: Orchestration) -> list[Effect]:
-    """Events → effects. A message that the same step made unnecessary is not owed."""
+    """Events → effects. A message that the same step made unnecessary is not owed; while the orchestration is paused
+    none may go, and when it is resumed all that are owed go."""
     effects: list[Effect] = []
     for event in events:
         if isinstance(event, TicketsDispatched):
+            if state.paused is not None:
+                continue
             tickets = [(p, event.attempt) for p in event.tickets if p in state.owed]
-            if tickets:
-                effects.append(Publish(tickets))
+            effects += orders(state, tickets)
+        elif isinstance(event, TicketRequeued):
+            if state.paused is None:
+                effects.append(Publish([(event.ticket, event.attempt)]))
+        elif isinstance(event, OrchestrationPaused):
+            effects.append(Recall())
+        elif isinstance(event, OrchestrationResumed):
+            effects += orders(state, owed_orders(state))
+        elif isinstance(event, TasksAsked | Resolved | PlanGrown):
+            if state.asks_anything:
+                effects.append(Evaluate())
+        elif isinstance(event, TicketsClosed | TicketFailed):
+            closed = event.tickets if isinstance(event, TicketsClosed) else (event.ticket,)
+            left = [(p, state.to_end[p]) for p in closed if p in state.to_end] if state.to_end else []
+            if left:
+                effects.append(EndChildren(left))
         elif isinstance(event, NoticeSent):
             effects.append(Notify(event.notice, event.attempt))
     return effects

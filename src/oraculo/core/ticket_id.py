@@ -11,7 +11,7 @@ import zlib
 _CHECK_BITS = 26
 _CHECK_MASK = (1 << _CHECK_BITS) - 1
 _POSITION_BITS = 32
-_PLAN = (1 << _POSITION_BITS) - 1
+_PLAN_POSITION = (1 << _POSITION_BITS) - 1
 
 
 def _check(run: int, position: int) -> int:
@@ -29,7 +29,7 @@ def ticket_id(run: int, position: int) -> str:
 
 def plan_id(run: int) -> str:
     """The id of the plan of orchestration number `run`: of the same family, at a position that no task has."""
-    return ticket_id(run, _PLAN)
+    return ticket_id(run, _PLAN_POSITION)
 
 
 def parse_ticket_id(text: str) -> tuple[int, int] | None:

@@ -13,7 +13,8 @@ class TipoEvento(StrEnum):
 
 
 class Status(StrEnum):
-    """Of a ticket and of an orchestration; only an orchestration can be `parcial`."""
+    """Of a ticket and of an orchestration; only a ticket can be `ignorada`; of tickets only maps, loops and children
+    can be `parcial`."""
 
     PENDENTE = "pendente"
     EM_EXECUCAO = "em_execucao"
@@ -22,17 +23,47 @@ class Status(StrEnum):
     ERRO = "erro"
     TIMEOUT = "timeout"
     CANCELADA = "cancelada"
+    IGNORADA = "ignorada"
 
     @property
     def final(self) -> bool:
         return self not in (Status.PENDENTE, Status.EM_EXECUCAO)
 
 
+RUN_STATUSES = tuple(status for status in Status if status is not Status.IGNORADA)  # of orchestrations
+
+
 class Kind(StrEnum):
-    """What a task does; it picks the event type of its messages."""
+    """What a task does; it picks the event type of its messages. Maps and loops have none: their items and rounds have.
+    A task that waits has none: no worker gets it; nor has a child, which is an orchestration of its own."""
 
     COLETA = "coleta"
     EXECUCAO = "execucao"
+    MAPA = "mapa"
+    ESPERA = "espera"
+    REPETE = "repete"
+    FILHA = "filha"
+
+    @property
+    def is_sent(self) -> bool:
+        """True when a worker does it."""
+        return self is Kind.COLETA or self is Kind.EXECUCAO
+
+    @property
+    def grows(self) -> bool:
+        """True when others do it: items or rounds, which it gets while it runs."""
+        return self is Kind.MAPA or self is Kind.REPETE
+
+    @property
+    def key(self) -> str:
+        """The word beside which documents name the destination of a task, or what it waits for. Maps and loops are
+        named by what their items and rounds do."""
+        return _KEYS[self]
+
+    @property
+    def offers(self) -> str:
+        """The word under which a task offers what came of it."""
+        return _OFFERS[self]
 
     @property
     def order(self) -> TipoEvento:
@@ -43,14 +74,37 @@ class Kind(StrEnum):
         return TipoEvento.RESULTADO_COLETA if self is Kind.COLETA else TipoEvento.RESULTADO_EXECUCAO
 
 
+_KEYS = {Kind.COLETA: "fonte", Kind.EXECUCAO: "executador", Kind.ESPERA: "espera", Kind.FILHA: "filha"}
+_OFFERS = {
+    Kind.COLETA: "dados",
+    Kind.EXECUCAO: "resultado",
+    Kind.MAPA: "resultados",
+    Kind.ESPERA: "dados",
+    Kind.REPETE: "resultado",
+    Kind.FILHA: "resultado",
+}
+
+
 class FanIn(StrEnum):
     """When a gate closes: `todos`, every input closed (one success is enough to pass); `quorum` and `primeiro`,
-    as soon as enough inputs succeeded; `todas_ok`, every input succeeded, failing at the first that did not."""
+    as soon as enough inputs succeeded; `todas_ok`, every input succeeded, failing at the first that did not;
+    `fechadas`, every input closed, however it ended. Inputs that were skipped count neither way."""
 
     TODOS = "todos"
     QUORUM = "quorum"
     PRIMEIRO = "primeiro"
     TODAS_OK = "todas_ok"
+    FECHADAS = "fechadas"
+
+
+class Ending(StrEnum):
+    """How an orchestration ends whose tickets are all closed: `essential`, well unless an essential gate failed or a
+    ticket did; `majority`, by how many of its tickets concluded; `absorbed`, by whether a fan-in that went through took
+    in what failed."""
+
+    ESSENTIAL = "essential"
+    MAJORITY = "majority"
+    ABSORBED = "absorbed"
 
 
 class Cause(StrEnum):
@@ -58,6 +112,15 @@ class Cause(StrEnum):
 
     ERRO = "erro"
     TIMEOUT = "timeout"
+
+
+class UndoCause(StrEnum):
+    """Why what was done is undone."""
+
+    TASK_FAILED = "task_failed"
+    REFUSED = "refused"
+    OUT_OF_TIME = "out_of_time"
+    CANCELLED = "cancelled"
 
 
 class Phase(StrEnum):
@@ -68,6 +131,8 @@ class Phase(StrEnum):
     RUNNING = "running"  # a broker confirmed the message of this attempt
     BACKOFF = "backoff"  # the last attempt failed, the next one is due later
     CLOSED = "closed"
+    GROWN = "grown"  # a map or a loop whose items or rounds are under way
+    HELD = "held"  # it waits for a signal, an approval or an instant
 
 
 class RiskBand(StrEnum):
@@ -123,12 +188,31 @@ class Verdict(StrEnum):
     APPLIED = "applied"
     DUPLICATE = "duplicate"
     LATE = "late"
+    CONFLICTING = "conflicting_answer"  # kept beside the answer that it disagrees with
     IDLE = "idle"  # nothing to do: a stale timer, a confirmation that came after the answer
     AMBIGUOUS = "ambiguous"
     UNKNOWN_TICKET = "unknown_ticket"
     WRONG_ATTEMPT = "wrong_attempt"
+    RUN_ENDED = "run_ended"  # a further attempt for a ticket of an orchestration that is over
+    ALREADY_DECIDED = "already_decided"  # … of a ticket whose end a fan-in has counted, or that did not fail
+    TOO_MANY_ANSWERS = "too_many_answers"  # a conflicting answer to a ticket that holds as many as it may
+    UNKNOWN_SIGNAL = "unknown_signal"  # no wait of the plan has this name
+    TOO_MANY_SIGNALS = "too_many_signals"  # as many are kept as may be
+    SIGNAL_REUSED = "signal_reused"  # the id of an earlier signal with another name or other data
 
     @property
     def refused(self) -> bool:
-        """The message cannot be used: it belongs in quarantine, with this verdict as the reason."""
-        return self in (Verdict.AMBIGUOUS, Verdict.UNKNOWN_TICKET, Verdict.WRONG_ATTEMPT)
+        """The message cannot be used: it belongs in quarantine, or stays there, with this verdict as the reason."""
+        return self in _REFUSED
+
+
+_REFUSED = frozenset(
+    (
+        Verdict.AMBIGUOUS,
+        Verdict.UNKNOWN_TICKET,
+        Verdict.WRONG_ATTEMPT,
+        Verdict.TOO_MANY_ANSWERS,
+        Verdict.RUN_ENDED,
+        Verdict.ALREADY_DECIDED,
+    )
+)

@@ -1,33 +1,35 @@
-"""Cancel and retry, one or many. Nothing is done before a page has said to how many, and been told to go on."""
+"""Cancel, pause, resume and retry, one or many. Nothing is done before a page has said to how many, and was told to."""
 
 from __future__ import annotations
 
-import re
+import contextlib
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from urllib.parse import urlencode
 
 import structlog
 from fastapi import APIRouter, Request, Response
 
+from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, store_of
-from oraculo.bootstrap import Oraculo
-from oraculo.core.vocabulary import Status
+from oraculo.core.access import Actor, Scope
+from oraculo.core.reuse import RetryFrom
+from oraculo.core.vocabulary import RUN_STATUSES, Status
 from oraculo.dashboard.forms import Fields, Form
 from oraculo.dashboard.frame import elsewhere, render
 from oraculo.dashboard.paths import run_path
 from oraculo.dashboard.runs import FILTERS, list_query
-from oraculo.errors import DuplicateCorrelationError, PlanError
-from oraculo.ports.store import Query, SystemEvent
-from oraculo.wire import requests
+from oraculo.errors import DuplicateCorrelationError, PlanError, RetryError, RunEndedError
+from oraculo.ports.catalogue import Summary
+from oraculo.service import Oraculo
 
 log = structlog.get_logger("oraculo.dashboard")
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
-MOST = {"cancel": 2000, "retry": 200}
-OPEN = (Status.PENDENTE, Status.EM_EXECUCAO)
-_AGAIN = re.compile(r"~(\d{1,6})$")
-LONGEST_ID = 128
+RUNS_PER_ACTION = {"cancel": 2000, "pause": 2000, "resume": 2000, "retry": 200}
+PAUSED_BEFORE = {"pause": False, "resume": True}  # action → whether what it is done to is paused
+OPEN_STATUSES = (Status.PENDENTE, Status.EM_EXECUCAO)
 
 
 @dataclass(slots=True)
@@ -35,78 +37,102 @@ class Chosen:
     ids: list[str]
     by_filter: bool
     more: bool  # there are more than are done at once
+    failed: bool  # some of them did not conclude
 
 
 async def _chosen(oraculo: Oraculo, what: str, fields: Fields) -> Chosen:
-    """Those that were ticked, or all that the filter names; of either, those that can be cancelled or retried."""
+    """Return the ticked runs, or all that match the filter, that can be cancelled or retried."""
     store = store_of(oraculo)
-    most = MOST[what]
-    if fields.get("all") == "1":
-        wanted = list_query(fields.but("cursor"), oraculo.now()).wanted()
-        fitting = [status for status in wanted.status or list(Status) if _fits(what, status)]
-        found = await store.find(replace(wanted, status=fitting, limit=most + 1)) if fitting else []
-        return Chosen([one.correlation_id for one in found[:most]], True, len(found) > most)
-    ids = []
-    for name in dict.fromkeys(fields.all("id")):
-        one = await store.summary(name)
-        if one is not None and _fits(what, one.status):
-            ids.append(name)
-    return Chosen(ids[:most], False, len(ids) > most)
+    most = RUNS_PER_ACTION[what]
+    by_filter = fields.get("all") == "1"
+    if by_filter:
+        wanted = list_query(fields.but("cursor"), oraculo.now()).wanted(oraculo.queue_names)
+        fitting = [status for status in wanted.status or RUN_STATUSES if _fits(what, status)]
+        fitting_only = replace(wanted, status=fitting, paused=PAUSED_BEFORE.get(what), limit=most + 1)
+        found = await store.find(fitting_only) if fitting else []
+    else:
+        known = [await store.summary(name) for name in dict.fromkeys(fields.all("id"))]
+        found = [one for one in known if one is not None and _may(what, one)]
+    failed = any(one.status is not Status.CONCLUIDA for one in found[:most])
+    return Chosen([one.correlation_id for one in found[:most]], by_filter, len(found) > most, failed)
+
+
+def _may(what: str, one: Summary) -> bool:
+    return _fits(what, one.status) and PAUSED_BEFORE.get(what) in (None, one.paused_at is not None)
 
 
 def _fits(what: str, status: Status) -> bool:
-    return (status in OPEN) == (what == "cancel")
+    return (status in OPEN_STATUSES) == (what != "retry")
 
 
 @router.post("/ui/runs/{what}")
+@needs(
+    Scope.RUN_CANCEL,
+    "what",
+    cancel=Scope.RUN_CANCEL,
+    pause=Scope.RUN_CANCEL,
+    resume=Scope.RUN_CANCEL,
+    retry=Scope.RUN_SUBMIT,
+)
 async def act(request: Request, oraculo: Running, what: str, fields: Form) -> Response:
-    if what not in MOST:
-        raise ProblemError("not_found", "allowed: cancel, retry")
+    if what not in RUNS_PER_ACTION:
+        raise ProblemError("not_found", "allowed: cancel, pause, resume, retry")
     chosen = await _chosen(oraculo, what, fields)
     filters = [pair for pair in fields.but() if pair[0] in FILTERS and pair[1]]
     back = fields.get("back") or f"/runs?{urlencode(filters)}"
     if fields.get("confirm") != "1":
         return render(
-            request, "confirm_runs.html", what=what, chosen=chosen, most=MOST[what], filters=filters, back=back
+            request,
+            "confirm_runs.html",
+            what=what,
+            chosen=chosen,
+            asked=chosen.by_filter or bool(fields.all("id")),
+            most=RUNS_PER_ACTION[what],
+            filters=filters,
+            back=back,
+            press=token_hex(8),
         )
     if what == "cancel":
-        done = await _cancel(oraculo, chosen.ids, fields.get("motivo")[:1000])
+        undo = fields.get("desfazer") == "1"
+        done = await _cancel(oraculo, actor_of(request), chosen.ids, fields.get("motivo")[:1000], undo)
         return elsewhere(request, back, "cancelled", n=done)
-    made, refused = await _retry(oraculo, chosen.ids)
+    if what in PAUSED_BEFORE:
+        done = await _pause(oraculo, actor_of(request), chosen.ids, fields.get("motivo")[:1000], PAUSED_BEFORE[what])
+        return elsewhere(request, back, "resumed" if PAUSED_BEFORE[what] else "paused", n=done)
+    mode = RetryFrom.START if fields.get("de") == RetryFrom.START else RetryFrom.FAILURES
+    made, refused = await _retry(oraculo, actor_of(request), chosen.ids, mode, fields.get("press")[:64])
     if len(made) == 1 and not refused:
         return elsewhere(request, run_path(made[0]), "retried", n=1, refused=0)
     return elsewhere(request, back, "retried", n=len(made), refused=refused)
 
 
-async def _cancel(oraculo: Oraculo, ids: list[str], reason: str) -> int:
+async def _cancel(oraculo: Oraculo, actor: Actor, ids: list[str], reason: str, undo: bool) -> int:
     done = 0
     for name in ids:
-        done += await oraculo.cancel(name, reason)
-    log.info("cancelled from the dashboard", count=done, reason=reason)
+        done += await oraculo.cancel(name, reason, actor=actor, undo=undo)
+    log.info("orchestrations cancelled from the dashboard", count=done, reason=reason, undo=undo)
     return done
 
 
-async def _retry(oraculo: Oraculo, ids: list[str]) -> tuple[list[str], int]:
-    """The same request again, as a new orchestration whose id says of which it is the next try: `abc~1`, `abc~2`."""
+async def _pause(oraculo: Oraculo, actor: Actor, ids: list[str], reason: str, resumes: bool) -> int:
+    done = 0
+    for name in ids:
+        with contextlib.suppress(RunEndedError):
+            act = oraculo.pauses.resume if resumes else oraculo.pauses.pause
+            done += await act(name, reason, actor)
+    return done
+
+
+async def _retry(oraculo: Oraculo, actor: Actor, ids: list[str], mode: RetryFrom, press: str) -> tuple[list[str], int]:
+    """Try each again as a new run; return their ids, and how many could not be. `press` is the button that was pressed:
+    twice is once."""
     made: list[str] = []
     refused = 0
     for name in ids:
-        state = await oraculo.state(name)
         try:
-            request = {**requests.request_of(state.plan), "correlation_id": await _next_id(oraculo, name)}
-            accepted = await oraculo.submit({key: value for key, value in request.items() if value is not None})
-        except (PlanError, DuplicateCorrelationError):
+            retried = await oraculo.retry(name, mode, key=f"{press}:{name}" if press else None, actor=actor)
+        except (PlanError, RetryError, DuplicateCorrelationError):
             refused += 1
             continue
-        made.append(accepted.correlation_id)
-        body = {"de": name, "para": accepted.correlation_id}
-        await store_of(oraculo).record_system_event(SystemEvent("orchestration_retried", oraculo.now(), body))
+        made.append(retried.correlation_id)
     return made, refused
-
-
-async def _next_id(oraculo: Oraculo, name: str) -> str | None:
-    root = _AGAIN.sub("", name)
-    tries = await store_of(oraculo).find(Query(text=f"{root}~", limit=500))
-    numbers = [int(found[1]) for one in tries if (found := _AGAIN.search(one.correlation_id))]
-    following = f"{root}~{max(numbers, default=0) + 1}"
-    return following if len(following) <= LONGEST_ID else None

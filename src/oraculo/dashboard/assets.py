@@ -10,11 +10,12 @@ from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter, Request, Response
 
+from oraculo.api.access import GuardedRoute
 from oraculo.errors import UnknownIdError
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
-TYPES = {
+MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
@@ -56,11 +57,11 @@ def address(name: str) -> str:
 
 @router.get("/static/{version}/{name:path}")
 async def asset(request: Request, version: str, name: str) -> Response:
-    """An old version is answered with what there is now, which nobody may keep."""
+    """Answer an old version with the current file, which caches must not keep."""
     if name not in contents():
         raise UnknownIdError("asset", name)
     body, compressed = contents()[name]
     headers = {"Cache-Control": FOR_EVER if version == digest() else "no-store", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         body, headers["Content-Encoding"] = compressed, "gzip"
-    return Response(body, 200, headers, TYPES["." + name.rpartition(".")[2]])
+    return Response(body, 200, headers, MEDIA_TYPES["." + name.rpartition(".")[2]])

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import Request
 
 from oraculo.api import paths
+from oraculo.api.auth import asks_for_key
 from oraculo.wire import strict_json
 
 EXAMPLE = {"coletas": [{"fonte": "eco", "parametros": {"n": 1}}], "timeout_s": 60}
@@ -37,19 +38,22 @@ def cli(base: str, *words: str) -> str:
 
 def of_run(request: Request, correlation_id: str) -> dict[str, str]:
     base = base_url(request)
-    keyed = bool(request.app.state.oraculo.settings.api_key)
+    keyed = asks_for_key(request.app.state.oraculo.settings)
     here = paths.orchestration(correlation_id)
     return {
         "curl": curl(base, "GET", here, keyed=keyed),
         "curl_stream": curl(base, "GET", f"{here}/stream", keyed=keyed),
         "cli": cli(base, "watch", correlation_id),
         "cli_show": cli(base, "show", correlation_id),
-        "cli_replay": cli(base, "replay", correlation_id),
+        "cli_replay": cli("http://127.0.0.1:8000", "replay", "--url", base, correlation_id),  # without: a local store
     }
 
 
 def first(request: Request) -> dict[str, str]:
     """What to type when there is nothing yet."""
     base = base_url(request)
-    keyed = bool(request.app.state.oraculo.settings.api_key)
-    return {"curl": curl(base, "POST", paths.ORCHESTRATIONS, EXAMPLE, keyed=keyed), "demo": "oraculo demo"}
+    keyed = asks_for_key(request.app.state.oraculo.settings)
+    return {
+        "curl": curl(base, "POST", paths.ORCHESTRATIONS, EXAMPLE, keyed=keyed),
+        "workers": cli(base, "worker", "oraculo.collectors.all:worker"),
+    }

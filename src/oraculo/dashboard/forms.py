@@ -12,6 +12,7 @@ from oraculo.api.problems import ProblemError
 from oraculo.api.session import CSRF_HEADER, identity_of
 from oraculo.dashboard.frame import sessions_of
 
+LOGIN_MAX_BYTES = 8 * 1024  # of the form that strangers may send
 MOST_BYTES = 4 * 1024 * 1024  # a message of 1 MiB, percent-encoded
 MOST_FIELDS = 20_000
 
@@ -39,8 +40,8 @@ def same_site(request: Request) -> None:
         raise ProblemError("cross_site", f"Origin {(origin or '')[:100]!r} is not this server")
 
 
-async def read(request: Request) -> Fields:
-    raw = await body.read(request, MOST_BYTES)
+async def read(request: Request, limit: int = MOST_BYTES) -> Fields:
+    raw = await body.read(request, limit)
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ProblemError("unsupported_media_type", "a form of this site is application/x-www-form-urlencoded")
     try:

@@ -1,7 +1,9 @@
 """Where everything goes in the picture of a plan: nodes in layers from left to right, edges between them.
 
 Computed here, once a plan, in time that grows with the size of the plan: browsers only draw. Many tickets of one queue
-that wait for the same and feed the same are one node with a count. A ticket that undoes another stands behind it.
+that wait for the same and feed the same are one node with a count; so are a map and all its items, and a loop and all
+its rounds. A ticket that
+undoes another stands behind it.
 """
 
 from __future__ import annotations
@@ -10,25 +12,27 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from oraculo.core.plan import Plan
+from oraculo.core.flow.profile import specs_in
+from oraculo.core.named_tasks import named_in
+from oraculo.core.plan import Gate, Plan
 from oraculo.core.vocabulary import FanIn
 from oraculo.dashboard.timeline import ranges
 
 UNDO = "desfaz"
-FOLD = 6  # more tickets than this of one queue become one node
-STAGE = 12  # more nodes than this that wait for the same and feed the same become one
-MOST = 1200  # more nodes than this: one a layer
-WIDTH, HEIGHT = 236, 62
-GATE = 92, 46
-GAP_X, GAP_Y, MARGIN = 64, 16, 12
-KEPT = 64  # drawings in memory
+TICKETS_PER_QUEUE_DRAWN = 6  # more tickets than this of one queue become one node
+NODES_PER_STAGE_DRAWN = 12  # more nodes than this that wait for the same and feed the same become one
+NODES_DRAWN = 1200  # more nodes than this: one a layer
+NODE_WIDTH_PX, NODE_HEIGHT_PX = 236, 62
+GATE_SIZE_PX = 92, 46
+GAP_X_PX, GAP_Y_PX, MARGIN_PX = 64, 16, 12
+DRAWINGS_CACHED = 64  # drawings in memory
 
 _drawn: dict[tuple[int, int], dict[str, Any]] = {}  # run and its tickets → drawing, the latest used last
 
 
 @dataclass(slots=True)
 class Node:
-    kind: str  # coleta, execucao, desfaz, gate
+    kind: str  # coleta, execucao, espera, mapa, repete, desfaz, gate
     label: str
     members: list[int] = field(default_factory=list)
     gate: int | None = None
@@ -39,7 +43,7 @@ class Node:
 
     @property
     def box(self) -> tuple[int, int]:
-        return GATE if self.gate is not None else (WIDTH, HEIGHT)
+        return GATE_SIZE_PX if self.gate is not None else (NODE_WIDTH_PX, NODE_HEIGHT_PX)
 
 
 class Drawing:
@@ -47,11 +51,14 @@ class Drawing:
         self.nodes: list[Node] = []
         self.edges: list[tuple[int, int]] = []
         self._plan = plan
-        self._specs = plan.flow.specs if plan.flow is not None else ()
+        self._specs = specs_in(plan)
+        named = named_in(plan)
+        self._named = named
+        self._planned = len(plan.tasks) if named is None else len(named.named)
         self._of = self._group()
         self._connect()
         self._layer()
-        if len(self.nodes) > MOST:
+        if len(self.nodes) > NODES_DRAWN:
             self._fold_layers()
         self._order()
         self._place()
@@ -61,27 +68,39 @@ class Drawing:
     def _group(self) -> list[int]:
         """Position → node."""
         stages: dict[tuple[Any, ...], dict[str, list[int]]] = {}
+        growing: dict[str, list[int]] = {}  # by the name of a map or a loop: itself and its items or rounds
         for position, task in enumerate(self._plan.tasks):
-            kind = UNDO if self._undone(position) is not None else task.kind.value
+            undoes = self._undoes(position)
+            if task.kind.grows or (position >= self._planned and not undoes):
+                growing.setdefault(self._name(position), []).append(position)
+                continue
+            kind = UNDO if undoes else task.kind.value
             stage = stages.setdefault((kind, task.after, task.feeds), {})
-            stage.setdefault(task.queue, []).append(position)
+            stage.setdefault(task.queue or task.name, []).append(position)
         of = [0] * len(self._plan.tasks)
         for (kind, _, _), queues in stages.items():
-            single = sum(len(found) if len(found) <= FOLD else 1 for found in queues.values())
-            if len(queues) > 1 and single > STAGE:
-                if len(queues) > STAGE:
+            single = sum(len(found) if len(found) <= TICKETS_PER_QUEUE_DRAWN else 1 for found in queues.values())
+            if len(queues) > 1 and single > NODES_PER_STAGE_DRAWN:
+                if len(queues) > NODES_PER_STAGE_DRAWN:
                     self._add(of, Node(kind, "", [p for found in queues.values() for p in found], queues=len(queues)))
                 else:
                     for queue, found in queues.items():
                         self._add(of, Node(kind, queue, found))
                 continue
             for queue, found in queues.items():
-                if len(found) > FOLD:
+                if len(found) > TICKETS_PER_QUEUE_DRAWN:
                     self._add(of, Node(kind, queue, found))
                 else:
                     for position in found:
                         self._add(of, Node(kind, self._name(position), [position]))
+        for name, found in growing.items():
+            self._add(of, Node(self._plan.tasks[found[0]].kind.value, name, found))
         return of
+
+    def _undoes(self, position: int) -> bool:
+        if self._named is not None:
+            return self._named.spec(position).undoes
+        return self._undone(position) is not None
 
     def _undone(self, position: int) -> int | None:
         """The ticket that this one undoes."""
@@ -92,7 +111,9 @@ class Drawing:
         undone = self._undone(position)
         if undone is not None:
             return self._name(undone)
-        return self._specs[position].task_id if self._specs else self._plan.tasks[position].queue
+        if self._specs:
+            return self._specs[position].task_id
+        return self._plan.profile.name_of(position) or self._plan.tasks[position].queue
 
     def _add(self, of: list[int], node: Node) -> None:
         for position in node.members:
@@ -103,6 +124,8 @@ class Drawing:
         """A fan-in is a node of its own, unless it is the end of everything or joins one to one."""
         edges: dict[tuple[int, int], None] = {}
         for number, gate in enumerate(self._plan.gates):
+            if self._counts_items(gate):
+                continue
             sources = dict.fromkeys(self._of[position] for position in gate.inputs)
             targets = dict.fromkeys(self._of[position] for position in gate.releases)
             chooses = gate.mode in (FanIn.QUORUM, FanIn.PRIMEIRO)
@@ -120,6 +143,10 @@ class Drawing:
             if undone is not None:
                 edges[self._of[undone], self._of[position]] = None
         self.edges = list(edges)
+
+    def _counts_items(self, gate: Gate) -> bool:
+        """Whether a gate is that of a map, which is drawn as one node with all its items."""
+        return not gate.inputs or (gate.inputs[0] >= self._planned and not self._undoes(gate.inputs[0]))
 
     # -- places ------------------------------------------------------------------------------------------------------
 
@@ -176,18 +203,18 @@ class Drawing:
                     rank[number] = float(place)
 
     def _place(self) -> None:
-        tall = [sum(self.nodes[n].box[1] + GAP_Y for n in layer) - GAP_Y for layer in self._layers]
-        self.height = max([HEIGHT, *tall]) + 2 * MARGIN
-        x = float(MARGIN)
+        tall = [sum(self.nodes[n].box[1] + GAP_Y_PX for n in layer) - GAP_Y_PX for layer in self._layers]
+        self.height = max([NODE_HEIGHT_PX, *tall]) + 2 * MARGIN_PX
+        x = float(MARGIN_PX)
         for layer, height in zip(self._layers, tall, strict=True):
             width = max((self.nodes[n].box[0] for n in layer), default=0)
             y = (self.height - height) / 2
             for number in layer:
                 node = self.nodes[number]
                 node.x, node.y = x + (width - node.box[0]) / 2, y
-                y += node.box[1] + GAP_Y
-            x += width + GAP_X
-        self.width = x - GAP_X + MARGIN
+                y += node.box[1] + GAP_Y_PX
+            x += width + GAP_X_PX
+        self.width = x - GAP_X_PX + MARGIN_PX
 
     def document(self) -> dict[str, Any]:
         gates = self._plan.gates
@@ -225,6 +252,6 @@ def drawing_of(run: int, plan: Plan) -> dict[str, Any]:
     key = run, len(plan.tasks)
     found = _drawn.pop(key, None) or drawing(plan)
     _drawn[key] = found
-    if len(_drawn) > KEPT:
+    if len(_drawn) > DRAWINGS_CACHED:
         del _drawn[next(iter(_drawn))]
     return found

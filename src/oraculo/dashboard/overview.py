@@ -11,34 +11,40 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from oraculo.api.access import GuardedRoute, needs
 from oraculo.api.health import state_of_health
 from oraculo.api.serving import Running, store_of
-from oraculo.bootstrap import Oraculo
-from oraculo.core.vocabulary import Status
+from oraculo.core.access import Scope
+from oraculo.core.tenants import DEFAULT_TENANT
+from oraculo.core.vocabulary import RUN_STATUSES, Status
 from oraculo.dashboard import commands
-from oraculo.dashboard.frame import FAILED, STATUSES, data, milliseconds, render
-from oraculo.ports.store import Bucket, Query, Summary
+from oraculo.dashboard.frame import FAILED_STATUSES, STATUSES, data, milliseconds, render
+from oraculo.ports.catalogue import Query, Summary
+from oraculo.ports.statistics import Bucket
+from oraculo.service import Oraculo
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 WINDOWS = {
     "1h": (timedelta(hours=1), timedelta(minutes=1)),
     "24h": (timedelta(hours=24), timedelta(minutes=30)),
     "7d": (timedelta(days=7), timedelta(hours=4)),
 }
-USUAL = "24h"
-SLICES, IN_SLICE = 60, 48
-DEADLINES = 6
-MINUTE = timedelta(minutes=1)
+DEFAULT_WINDOW = "24h"
+ACTIVITY_SLICES, RUNS_PER_SLICE = 60, 48
+DEADLINES_SHOWN = 6
+OPEN_STATUSES = tuple(status for status in RUN_STATUSES if not status.final)
+ONE_MINUTE = timedelta(minutes=1)
 AT_RISK_SHARE, AT_RISK = 0.2, timedelta(seconds=30)  # of the time it was given, or less than this, is left
 
 
 def window_of(request: Request) -> str:
-    asked = request.query_params.get("window", USUAL)
-    return asked if asked in WINDOWS else USUAL
+    asked = request.query_params.get("window", DEFAULT_WINDOW)
+    return asked if asked in WINDOWS else DEFAULT_WINDOW
 
 
 @router.get("/")
+@needs(Scope.RUN_READ)
 async def overview(request: Request, oraculo: Running) -> Response:
     window = window_of(request)
     anything = await store_of(oraculo).find(Query(limit=1))
@@ -47,24 +53,32 @@ async def overview(request: Request, oraculo: Running) -> Response:
 
 
 @router.get("/ui/overview/figures")
+@needs(Scope.RUN_READ)
 async def figures_again(request: Request, oraculo: Running) -> Response:
     return render(request, "overview_figures.html", **await figures(oraculo, window_of(request)))
 
 
 @router.get("/ui/overview/points")
+@needs(Scope.RUN_READ)
 async def points(request: Request, oraculo: Running) -> Response:
     """Start × duration of the runs of the window, in columns: all of them, or so many from each slice of time, and of
     those that failed as many again."""
     now = oraculo.now()
     since = now - WINDOWS[window_of(request)][0]
-    slices = await _slices(oraculo, since, now, SLICES, Query(limit=IN_SLICE + 1))
-    failed = await _slices(oraculo, since, now, SLICES // 6, Query(status=list(map(Status, FAILED)), limit=IN_SLICE))
-    parts = [*failed, *(part[:IN_SLICE] for part in slices)]
+    slices = await _slices(oraculo, since, now, ACTIVITY_SLICES, Query(limit=RUNS_PER_SLICE + 1))
+    failed = await _slices(
+        oraculo,
+        since,
+        now,
+        ACTIVITY_SLICES // 6,
+        Query(status=list(map(Status, FAILED_STATUSES)), limit=RUNS_PER_SLICE),
+    )
+    parts = [*failed, *(part[:RUNS_PER_SLICE] for part in slices)]
     shown = list({one.run: one for part in parts for one in part}.values())
     document = {
         "since": milliseconds(since),
         "now": milliseconds(now),
-        "more": any(len(part) > IN_SLICE for part in slices),
+        "more": any(len(part) > RUNS_PER_SLICE for part in slices),
         "start": [milliseconds(one.created_at) for one in shown],
         "took": [_took(one, now) for one in shown],
         "status": [STATUSES.index(one.status) for one in shown],
@@ -92,11 +106,12 @@ async def figures(oraculo: Oraculo, window: str) -> dict[str, Any]:
     length, step = WINDOWS[window]
     since = now - length
     buckets, failing, nearest = await asyncio.gather(
-        store.activity(since, step), store.failures(since), store.nearest_deadlines(DEADLINES)
+        store.activity(since, step), store.failures(since), store.nearest_deadlines(DEADLINES_SHOWN)
     )
-    dead, minute, health, actions = await asyncio.gather(
+    dead, open_runs, minute, health, actions = await asyncio.gather(
         store.dead_letter_groups(),
-        store.count(Query(since=now - MINUTE, limit=100_000)),
+        store.count(Query(status=OPEN_STATUSES, limit=100_000)),
+        store.count(Query(since=now - ONE_MINUTE, limit=100_000)),
         state_of_health(oraculo),
         store.system_events(5),
     )
@@ -104,6 +119,7 @@ async def figures(oraculo: Oraculo, window: str) -> dict[str, Any]:
     for bucket in buckets:
         totals[bucket.status] += bucket.count
     ended = sum(count for status, count in totals.items() if Status(status).final)
+    engine = oraculo.status()
     return {
         "window": window,
         "windows": list(WINDOWS),
@@ -111,9 +127,9 @@ async def figures(oraculo: Oraculo, window: str) -> dict[str, Any]:
         "started": totals.total(),
         "ended": ended,
         "went_through": round(100 * totals["concluida"] / ended, 1) if ended else None,
-        "failed": sum(totals[status] for status in FAILED),
-        "in_flight": oraculo.engine.open,
-        "owed": oraculo.engine.performer.waiting,
+        "failed": sum(totals[status] for status in FAILED_STATUSES),
+        "in_flight": open_runs,
+        "owed": engine.effects.waiting if oraculo.tenant == DEFAULT_TENANT else 0,
         "per_minute": minute,
         "bars": bars(buckets, since, now, step),
         "failing": failing[:8],

@@ -7,17 +7,24 @@ import hmac
 from fastapi import APIRouter, Request, Response
 
 from oraculo.api import session
-from oraculo.dashboard import forms, texts
+from oraculo.api.access import GuardedRoute, needs
+from oraculo.api.auth import API_KEY_MIN_CHARS, address_of, asks_for_key
+from oraculo.api.guessing import GuessLimiter
+from oraculo.core.access import Scope
+from oraculo.dashboard import forms, provider_login, texts
 from oraculo.dashboard.forms import Form
-from oraculo.dashboard.frame import LANGUAGE, THEME, THEMES, YEAR_S, elsewhere, render, sessions_of
+from oraculo.dashboard.frame import LANGUAGE_COOKIE, THEME_COOKIE, THEMES, YEAR_S, elsewhere, sessions_of
+from oraculo.dashboard.provider_login import login_page
+from oraculo.service import Oraculo
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 
 @router.post("/ui/preferences")
+@needs(Scope.DOCS_READ)
 async def preferences(request: Request, fields: Form) -> Response:
     response = elsewhere(request, fields.get("back") or "/")
-    for name, allowed in ((LANGUAGE, tuple(texts.LANGUAGES)), (THEME, THEMES)):
+    for name, allowed in ((LANGUAGE_COOKIE, tuple(texts.LANGUAGES)), (THEME_COOKIE, THEMES)):
         value = fields.get(name)
         if value in allowed:
             response.set_cookie(name, value, max_age=YEAR_S, path="/", samesite="strict")
@@ -26,25 +33,51 @@ async def preferences(request: Request, fields: Form) -> Response:
 
 @router.get("/login")
 async def login(request: Request) -> Response:
-    if not request.app.state.oraculo.settings.api_key:
+    if not asks_for_key(request.app.state.oraculo.settings):
         return elsewhere(request, "/")
-    return render(request, "login.html", next=request.query_params.get("next", "/"), wrong=False)
+    if request.app.state.identity is not None and provider_login.concerns(request):
+        return await provider_login.answer(request)
+    return login_page(request, request.query_params.get("next", "/"))
 
 
 @router.post("/login")
 async def logged_in(request: Request) -> Response:
     forms.same_site(request)
-    fields = await forms.read(request)
-    key: str = request.app.state.oraculo.settings.api_key
-    if not key or not hmac.compare_digest(fields.get("key").strip().encode(), key.encode()):
-        return render(request, "login.html", 403, next=fields.get("next", "/"), wrong=True)
+    fields = await forms.read(request, forms.LOGIN_MAX_BYTES)
+    cookie = await _session_of(request, fields.get("key").strip())
+    if cookie is None:
+        return login_page(request, fields.get("next", "/"), "wrong")
     response = elsewhere(request, fields.get("next") or "/")
-    session.remember(response, request, sessions_of(request).issue())
+    session.remember(response, request, cookie)
     return response
 
 
+async def _session_of(request: Request, given: str) -> str | None:
+    """The cookie of a new session for the key that was given; None when it is not one that is good."""
+    oraculo: Oraculo = request.app.state.oraculo
+    guesses: GuessLimiter = request.app.state.guesses
+    address = address_of(request.scope)
+    refusal = guesses.refusal(address)
+    key = oraculo.settings.api_key
+    right = bool(key) and hmac.compare_digest(given.encode(), key.encode())
+    if right and (refusal is None or len(key) >= API_KEY_MIN_CHARS):
+        return sessions_of(request).issue()
+    cookie = await oraculo.keys.begin_session(given) if oraculo.is_open else None
+    if cookie is None:
+        guesses.failed(address)
+        if refusal is not None:
+            raise refusal
+    return cookie
+
+
 @router.post("/ui/logout")
+@needs(Scope.DOCS_READ)
 async def logout(request: Request, fields: Form) -> Response:
+    oraculo: Oraculo = request.app.state.oraculo
+    sessions = sessions_of(request)
+    cookie = session.cookie_of(sessions, request.headers) or ""
+    sessions.end(cookie)
+    await oraculo.keys.end_session(cookie)
     response = elsewhere(request, "/login")
     session.forget(response)
     return response

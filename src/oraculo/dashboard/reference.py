@@ -7,17 +7,20 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from oraculo.api import openapi
-from oraculo.api.problems import KINDS
+from oraculo.api.access import GuardedRoute, needs
+from oraculo.api.problems import PROBLEM_KINDS
+from oraculo.core.access import Scope
 from oraculo.dashboard import commands
 from oraculo.dashboard.frame import render
 from oraculo.errors import UnknownIdError
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
-_COMMON = {"400", "401", "403", "421", "500", "503"}
+_COMMON = {"400", "401", "403", "421", "429", "500", "503"}
 
 
 @router.get("/docs")
+@needs(Scope.DOCS_READ)
 async def docs(request: Request) -> Response:
     document = openapi.document(request.app)
     base = commands.base_url(request)
@@ -69,13 +72,15 @@ def _example(operation: dict[str, Any], document: dict[str, Any]) -> Any:
 
 
 @router.get("/problems")
+@needs(Scope.DOCS_READ)
 async def problems(request: Request) -> Response:
-    return render(request, "problems.html", kinds=KINDS, one=None)
+    return render(request, "problems.html", kinds=PROBLEM_KINDS, one=None)
 
 
 @router.get("/problems/{slug:segment}")
+@needs(Scope.DOCS_READ)
 async def problem(request: Request, slug: str) -> Response:
     code = slug.replace("-", "_")
-    if code not in KINDS:
+    if code not in PROBLEM_KINDS:
         raise UnknownIdError("problem", slug)
-    return render(request, "problems.html", kinds={code: KINDS[code]}, one=code)
+    return render(request, "problems.html", kinds={code: PROBLEM_KINDS[code]}, one=code)

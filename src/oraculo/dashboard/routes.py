@@ -12,6 +12,9 @@ from oraculo.dashboard import (
     reference,
     run,
     runs,
+    schedules,
+    security,
+    waits,
     workers,
 )
 
@@ -19,8 +22,11 @@ ROUTERS = [
     overview.router,
     runs.router,
     run.router,
+    waits.router,
     dead_letters.router,
+    schedules.router,
     workers.router,
+    security.router,
     new.router,
     actions.router,
     preferences.router,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,24 +12,28 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
+from oraculo.api.access import GuardedRoute, needs
 from oraculo.api.orchestrations import ListQuery, page_of
 from oraculo.api.problems import ProblemError, invalid
 from oraculo.api.serving import Running, store_of
-from oraculo.bootstrap import Oraculo
+from oraculo.core.access import Scope
+from oraculo.core.tenants import local_name
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Status
 from oraculo.dashboard import commands
-from oraculo.dashboard.frame import FAILED, data, elsewhere, milliseconds, render
+from oraculo.dashboard.frame import FAILED_STATUSES, data, elsewhere, milliseconds, render
 from oraculo.dashboard.paths import run_path
-from oraculo.ports.store import Query, Summary
+from oraculo.errors import UnknownIdError
+from oraculo.ports.catalogue import Query, Summary
+from oraculo.service import Oraculo
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
-PAGE = 50
-FIRST = 10  # failures shown before everything else
-LATELY = timedelta(hours=24)
+RUNS_PER_PAGE = 50
+FAILURES_SHOWN_FIRST = 10  # failures shown before everything else
+RECENT_PERIOD = timedelta(hours=24)
 MOST_NEW = 1000
-FILTERS = ("status", "fonte", "executador", "since", "until", "texto")
+FILTERS = ("status", "fonte", "executador", "rotulo", "pausada", "since", "until", "texto")
 AGES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 
 
@@ -41,22 +46,24 @@ def list_query(pairs: list[tuple[str, str]], now: datetime) -> ListQuery:
     if given.get("since") in AGES:
         given["since"] = (now - AGES[given["since"]]).isoformat()
     for name in ("since", "until"):
-        given[name] = _with_zone(given.get(name))
+        given[name] = _with_zone(name, given.get(name))
     try:
-        return ListQuery.model_validate({"limit": PAGE, **given})
+        return ListQuery.model_validate({"limit": RUNS_PER_PAGE, **given})
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise invalid(f"query.{first['loc'][0]}", first["msg"]) from None
 
 
-def _with_zone(text: str | None) -> str | None:
+def _with_zone(name: str, text: str | None) -> str | None:
     """What `<input type=datetime-local>` gives has no zone: UTC, as the label says."""
     if text is None:
         return None
     try:
         at = datetime.fromisoformat(text.replace(" ", "+"))
     except ValueError:
-        return text
+        ages = f"an age ({', '.join(AGES)}) or " if name == "since" else ""
+        allowed = f"{ages}ISO 8601, as 2026-01-31T12:00Z"
+        raise invalid(f"query.{name}", f"{text[:40]!r} is no instant; allowed: {allowed}") from None
     return at.replace(tzinfo=UTC).isoformat() if at.tzinfo is None else text
 
 
@@ -65,6 +72,7 @@ def filter_pairs(request: Request) -> list[tuple[str, str]]:
 
 
 @router.get("/runs")
+@needs(Scope.RUN_READ)
 async def runs(request: Request, oraculo: Running) -> Response:
     text = request.query_params.get("texto", "").strip()
     found = await _by_id(oraculo, text) if text else None
@@ -74,7 +82,7 @@ async def runs(request: Request, oraculo: Running) -> Response:
     now = oraculo.now()
     try:
         query = list_query(request.query_params.multi_items(), now)
-        wanted = query.wanted()
+        wanted = query.wanted(oraculo.queue_names)
         shown, following = await page_of(oraculo, query)
     except ProblemError as error:
         problem, query, wanted, shown, following = error, ListQuery.model_validate({}), Query(), [], None
@@ -82,18 +90,20 @@ async def runs(request: Request, oraculo: Running) -> Response:
     first = query.cursor is None
     failures: list[Summary] = []
     if first and not query.status and problem is None:
-        since = max(now - LATELY, wanted.since) if wanted.since else now - LATELY
-        statuses = [Status(status) for status in FAILED]
-        failures = await store_of(oraculo).find(replace(wanted, status=statuses, since=since, limit=FIRST + 1))
-    pinned = {one.run for one in failures[:FIRST]}
+        since = max(now - RECENT_PERIOD, wanted.since) if wanted.since else now - RECENT_PERIOD
+        statuses = [Status(status) for status in FAILED_STATUSES]
+        failures = await store_of(oraculo).find(
+            replace(wanted, status=statuses, since=since, limit=FAILURES_SHOWN_FIRST + 1)
+        )
+    pinned = {one.run for one in failures[:FAILURES_SHOWN_FIRST]}
     newest = max([one.run for one in [*failures, *shown]], default=0)
     return render(
         request,
         "runs.html",
         422 if problem else 200,
         problem=problem,
-        failures=failures[:FIRST],
-        more_failures=len(failures) > FIRST,
+        failures=failures[:FAILURES_SHOWN_FIRST],
+        more_failures=len(failures) > FAILURES_SHOWN_FIRST,
         rows=[one for one in shown if one.run not in pinned],
         next=f"/runs?{urlencode([*pairs, ('cursor', following)])}" if following else None,
         first_page=f"/runs?{urlencode(pairs)}" if not first else None,
@@ -113,20 +123,22 @@ async def _by_id(oraculo: Oraculo, text: str) -> str | None:
     store = store_of(oraculo)
     ticket = parse_ticket_id(text)
     if ticket is not None:
-        state = await oraculo.engine.handler.state(ticket[0])
-        if state is not None and ticket[1] < len(state.tickets):
-            return f"{run_path(state.correlation_id)}?ticket={text}"
+        with suppress(UnknownIdError):
+            state = await oraculo.state(ticket[0])
+            if ticket[1] < len(state.tickets):
+                return f"{run_path(local_name(state.correlation_id))}?ticket={text}"
     if text.startswith("dlq:") and text[4:].isdigit():
         return f"/dead-letters/{text[4:]}"
     return run_path(text) if len(text) <= 128 and await store.summary(text) is not None else None
 
 
 @router.get("/ui/runs/new")
+@needs(Scope.RUN_READ)
 async def new_ones(request: Request, oraculo: Running) -> Response:
     """How many came since the page was made. They are told of, and shown when the reader asks."""
     after = request.query_params.get("after", "")
     number = int(after) if after.isascii() and after.isdigit() and len(after) < 20 else 0
-    wanted = list_query(filter_pairs(request), oraculo.now()).wanted()
+    wanted = list_query(filter_pairs(request), oraculo.now()).wanted(oraculo.queue_names)
     count = await store_of(oraculo).count(replace(wanted, after_run=min(number, 2**63 - 1), limit=MOST_NEW))
     return render(
         request, "runs_new.html", count=count, most=MOST_NEW, newest=number, query=urlencode(filter_pairs(request))
@@ -134,9 +146,10 @@ async def new_ones(request: Request, oraculo: Running) -> Response:
 
 
 @router.get("/ui/runs/live")
+@needs(Scope.RUN_READ)
 async def live(request: Request, oraculo: Running) -> Response:
     """How the runs of a page stand now: only what changes."""
-    asked = request.query_params.getlist("id")[: PAGE + FIRST]
+    asked = request.query_params.getlist("id")[: RUNS_PER_PAGE + FAILURES_SHOWN_FIRST]
     found = await asyncio.gather(*(store_of(oraculo).summary(one) for one in asked))
     return data(
         request,
@@ -144,6 +157,7 @@ async def live(request: Request, oraculo: Running) -> Response:
             {
                 "id": one.correlation_id,
                 "status": one.status,
+                "paused": one.paused_at is not None,
                 "open": one.open,
                 "total": one.total,
                 "failed": one.failed,

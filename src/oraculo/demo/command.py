@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,13 +21,14 @@ from typing import Annotated, Any
 import typer
 from rich.live import Live
 
-from oraculo import settings
 from oraculo.cli.output import emit, out
 from oraculo.cli.picture import Picture
 from oraculo.cli.texts import language
-from oraculo.client import Client
+from oraculo.client.client import Client
+from oraculo.client.results import RunResult
 from oraculo.demo import feeds
 from oraculo.errors import MissingExtraError, OraculoError
+from oraculo.settings import settings
 
 REQUEST: dict[str, Any] = {
     "coletas": [
@@ -41,7 +44,9 @@ TEXTS = {
         "start": "Oráculo is up at {url} (state in {store})",
         "plan": "Collecting from two channels and a blog that this demo serves, then writing a report:",
         "done": "{status}: {items} items in {ms} ms. The report:",
-        "next": "Try next, while it is up:",
+        "next": "Look at it, while it is up:",
+        "dashboard": "the dashboard, in a browser",
+        "docs": "the HTTP API, to read and to try",
         "stop": "It stays up until Ctrl-C.",
         "bye": "Stopped; everything is in {store}.",
     },
@@ -49,7 +54,9 @@ TEXTS = {
         "start": "Oráculo no ar em {url} (estado em {store})",
         "plan": "Coletando de dois canais e de um blog que esta demonstração serve, e depois escrevendo um relatório:",
         "done": "{status}: {items} itens em {ms} ms. O relatório:",
-        "next": "Experimente agora, enquanto está no ar:",
+        "next": "Veja, enquanto está no ar:",
+        "dashboard": "o painel, no navegador",
+        "docs": "a API HTTP, para ler e experimentar",
         "stop": "Fica no ar até Ctrl-C.",
         "bye": "Parado; tudo está em {store}.",
     },
@@ -67,7 +74,7 @@ def command(
     Example: oraculo demo --dir /tmp/demo --exit
     """
     try:
-        import oraculo.workers.all  # noqa: F401
+        import oraculo.collectors.all  # noqa: F401
     except ImportError:
         raise MissingExtraError("the demo", "workers") from None
     texts = TEXTS[language()]
@@ -81,7 +88,11 @@ def command(
             out().print(text, highlight=False)
 
     now = datetime.fromtimestamp(time(), UTC)
-    with feeds.served(now) as base, server(folder, base, _port(port)) as url, Client(url) as client:
+    with (
+        feeds.served(now) as base,
+        server(folder, base, _port(port)) as url,
+        Client(url, language=language(), words="pt") as client,
+    ):
         say(texts["start"].format(url=url, store=folder / "oraculo.db"))
         say(texts["plan"])
         name = client.submit(REQUEST).correlation_id
@@ -104,17 +115,29 @@ def command(
 
 def _next_steps(say: Any, texts: dict[str, str], url: str, name: str) -> None:
     say(texts["next"])
+    for address, what in ((f"{url}/", texts["dashboard"]), (f"{url}/docs", texts["docs"])):
+        say(f"  {address}  ({what})")
     prefix = "" if url == "http://127.0.0.1:8000" else f"ORACULO_URL={url} "
     for line in (
-        f"{prefix}oraculo show {name}",
-        f"{prefix}oraculo ls",
+        f"{prefix}{program()} show {name}",
+        f"{prefix}{program()} ls",
         f"curl {url}/api/v1/orchestrations/{name}/events",
     ):
         say(f"  {line}")
-    say(f"  {url}/docs")
 
 
-def follow(client: Client, name: str, *, show: bool) -> dict[str, Any]:
+def program() -> str:
+    """How this program is called from the folder where it was called: not every installation is on the PATH."""
+    called = sys.argv[0]
+    if Path(called).name != "oraculo":
+        return f"{shlex.quote(sys.executable)} -m oraculo"
+    found = shutil.which("oraculo")
+    if found is not None and Path(found).resolve() == Path(called).resolve():
+        return "oraculo"
+    return shlex.quote(called)
+
+
+def follow(client: Client, name: str, *, show: bool) -> RunResult:
     """The final document; meanwhile a picture that moves, on a terminal, or a line per event."""
     picture = Picture(client.get(name))
     if show and out().is_terminal:
@@ -133,7 +156,7 @@ def follow(client: Client, name: str, *, show: bool) -> dict[str, Any]:
     return result
 
 
-def report_files(result: dict[str, Any]) -> list[str]:
+def report_files(result: RunResult) -> list[str]:
     outcome = result["execucoes"][0]["resultado"] if result["execucoes"] else None
     return list(outcome.get("arquivos", [])) if isinstance(outcome, dict) else []
 
@@ -162,6 +185,7 @@ def server(folder: Path, base: str, port: int) -> Iterator[str]:
         "ORACULO_BROKER": "memory://",
         "ORACULO_ENGINE": "local",
         "ORACULO_HOST": "127.0.0.1",
+        **dict.fromkeys(("ORACULO_TLS_CERT", "ORACULO_TLS_KEY", "ORACULO_TLS_CLIENT_CA"), ""),
         "ORACULO_YOUTUBE_BASE": base,
         "ORACULO_BLOG_BASE": base,
         "ORACULO_RELATORIOS": str(folder / "relatorios"),
@@ -172,7 +196,7 @@ def server(folder: Path, base: str, port: int) -> Iterator[str]:
     log = folder / "server.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [*command, "--worker", "oraculo.workers.all:worker"],
+            [*command, "--worker", "oraculo.collectors.all:worker"],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=errors,

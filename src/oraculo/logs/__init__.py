@@ -1,4 +1,4 @@
-"""Logs: one JSON object a line with ECS field names, or a readable line on a terminal.
+"""Logs: one JSON object a line with ECS_VERSION field names, or a readable line on a terminal.
 
 Every line about an orchestration has `correlation_id`, every line about a ticket `ticket_id` too. Life and death of
 orchestrations, failed attempts and refused messages are INFO or above; every other event of the journal is DEBUG.
@@ -23,10 +23,10 @@ import structlog
 from oraculo import __version__
 from oraculo.redaction import clean, redact
 
-ECS = "8.11"
-_LIBRARIES = logging.WARNING  # what is below is of interest to their authors
-_FIELDS = {"error": "error.message", "logger": "log.logger"}
-_ORDER = ("level", "event", "exception", "@timestamp")
+ECS_VERSION = "8.11"
+_LIBRARY_LEVEL = logging.WARNING  # what is below is of interest to their authors
+_ECS_FIELDS = {"error": "error.message", "logger": "log.logger"}
+_LEADING_FIELDS = ("level", "event", "exception", "@timestamp")
 
 lines: Counter[str] = Counter()  # level → lines written
 level = logging.INFO
@@ -50,7 +50,7 @@ def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo"
         stream = None
         stamp = structlog.processors.TimeStamper("%H:%M:%S")
         console = structlog.dev.ConsoleRenderer(pad_event_to=28, exception_formatter=structlog.dev.plain_traceback)
-        renderer: list[Any] = [stamp, console]
+        renderer: list[Any] = [stamp, _instants_as_text, console]
         factory: Any = structlog.PrintLoggerFactory(sys.stderr)
     else:
         stream = sys.stderr.buffer
@@ -58,7 +58,7 @@ def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo"
         factory = structlog.BytesLoggerFactory(stream)
     _service.update(
         {
-            "ecs.version": ECS,
+            "ecs.version": ECS_VERSION,
             "service.name": service,
             "service.version": __version__,
             "host.name": socket.gethostname(),
@@ -73,8 +73,37 @@ def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo"
     )
     root = logging.getLogger()
     root.handlers = [_Bridge()]
-    root.setLevel(max(level, _LIBRARIES))
+    root.setLevel(max(level, _LIBRARY_LEVEL))
     sys.excepthook = _uncaught
+
+
+def leave_to_program() -> None:
+    """Hand the lines of a program that configured nothing to Python's own `logging`, below the logger `oraculo`: there
+    the program decides. Without a word of it warnings and errors go to standard error; nothing to standard output."""
+    global level
+    if structlog.is_configured():
+        return
+    level = logging.getLogger("oraculo").getEffectiveLevel()
+    processors: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.format_exc_info,
+        _counted,
+        _redacted,
+        _instants_as_text,
+        _as_sentence,
+    ]
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=lambda *_: _ProgramLogger(),
+        cache_logger_on_first_use=False,
+    )
+
+
+def service() -> dict[str, Any]:
+    """What every line says of this process."""
+    return dict(_service)
 
 
 def write(about: list[dict[str, Any]]) -> None:
@@ -100,15 +129,43 @@ def _redacted(_logger: Any, _name: str, line: dict[str, Any]) -> dict[str, Any]:
     return {name: clean(value, name) for name, value in line.items()}
 
 
+def _instants_as_text(_logger: Any, _name: str, line: dict[str, Any]) -> dict[str, Any]:
+    """Instants as people read them, in the zone of this machine."""
+    return {name: _clock_text(value) if isinstance(value, datetime) else value for name, value in line.items()}
+
+
+def _clock_text(at: datetime) -> str:
+    return at.astimezone().isoformat(timespec="seconds")
+
+
+def _as_sentence(_logger: Any, _name: str, line: dict[str, Any]) -> str:
+    """The event and what it is about, in one line; a stack below it."""
+    stack = line.pop("exception", None)
+    line.pop("level", None)
+    about = " ".join(f"{name}={value}" for name, value in line.items() if name != "event")
+    said = f"{line['event']} {about}".rstrip() + (f"\n{stack}" if stack else "")
+    return said.encode("utf-8", "backslashreplace").decode()  # half a character would stop the stream it goes to
+
+
 def _ecs(_logger: Any, _name: str, line: dict[str, Any]) -> bytes:
-    """ECS names; what is ours stays at the top, where people look for it."""
+    """ECS_VERSION names; what is ours stays at the top, where people look for it."""
     shaped = {"@timestamp": line["@timestamp"], "log.level": line["level"], "message": str(line["event"]), **_service}
     if "exception" in line:
         shaped["error.stack_trace"] = line["exception"]
     for name, value in line.items():
-        if name not in _ORDER and value is not None:
-            shaped[_FIELDS.get(name, name)] = value
+        if name not in _LEADING_FIELDS and value is not None:
+            shaped[_ECS_FIELDS.get(name, name)] = value
     return orjson.dumps(shaped, default=str, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+
+
+class _ProgramLogger:
+    """Says lines with Python's own logging. A stack is part of its line already, so that it is without secrets too."""
+
+    def __init__(self) -> None:
+        target = logging.getLogger("oraculo")
+        self.debug, self.info, self.warning = target.debug, target.info, target.warning
+        self.error = self.exception = target.error
+        self.critical = target.critical
 
 
 class _Bridge(logging.Handler):

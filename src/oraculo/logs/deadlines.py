@@ -14,18 +14,21 @@ from heapq import heapify, heappop, heappush
 import structlog
 
 from oraculo.core import events as ev
-from oraculo.core.cognitive import TIPO
+from oraculo.core.flow.cognitive import TIPO
+from oraculo.core.flow.profile import flow_in
 from oraculo.core.vocabulary import Status
 from oraculo.errors import StoreError
+from oraculo.ports.catalogue import Catalogue, Query
 from oraculo.ports.clock import Clock
-from oraculo.ports.observer import Told
-from oraculo.ports.store import Batch, Query, Store
+from oraculo.ports.journal import Batch
+from oraculo.ports.observer import EventsByType
+from oraculo.ports.store import Store
 from oraculo.redaction import redact
 
-TICK = 1.0  # seconds between two looks
+CHECK_INTERVAL_S = 1.0  # seconds between two looks
 ALARMS = ((timedelta(minutes=30), logging.WARNING), (timedelta(minutes=5), logging.ERROR))  # less than that is left
-AT_ONCE = 500
-SLACK = 1000  # entries of ended plans that may stay in the heap
+PAGE_PLANS = 500
+MAX_STALE_ALARMS = 1000  # entries of ended plans that may stay in the heap
 
 log = structlog.get_logger("oraculo.deadlines")
 
@@ -41,9 +44,9 @@ class DeadlineLog:
         self._open: dict[int, tuple[str, datetime]] = {}  # run → its name and deadline
         self._alarms: list[tuple[datetime, int]] = []  # when something is to be said of whom
 
-    def saw(self, _batch: Batch, told: Told) -> None:
+    def saw(self, _batch: Batch, told: EventsByType) -> None:
         for _, event in told.get(ev.OrchestrationStarted, ()):
-            if event.plan.flow is not None:
+            if flow_in(event.plan) is not None and event.deadline is not None and event.plan.timeout is not None:
                 self._add(event.run, event.correlation_id, event.deadline, event.deadline - event.plan.timeout)
         if self._open:
             for step, _ in told.get(ev.OrchestrationClosed, ()):
@@ -69,24 +72,24 @@ class DeadlineLog:
                     correlation_id=redact(name),
                     sla_remaining_seconds=max(0, round(left.total_seconds())),
                 )
-        if len(self._alarms) > len(ALARMS) * len(self._open) + SLACK:
+        if len(self._alarms) > len(ALARMS) * len(self._open) + MAX_STALE_ALARMS:
             self._alarms = [entry for entry in self._alarms if entry[1] in self._open]
             heapify(self._alarms)
 
     async def run(self, store: Store) -> None:
         """For ever."""
-        known = store.shared
+        known = store.sharing is not None
         while True:
             if not known:
                 with contextlib.suppress(StoreError):  # away: at the next look
                     await self._recover(store)
                     known = True
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(CHECK_INTERVAL_S)
             self.look()
 
-    async def _recover(self, store: Store) -> None:
+    async def _recover(self, store: Catalogue) -> None:
         """Plans that an earlier process opened."""
-        query = Query(status=(Status.PENDENTE, Status.EM_EXECUCAO), tipo=TIPO, limit=AT_ONCE)
+        query = Query(status=(Status.PENDENTE, Status.EM_EXECUCAO), tipo=TIPO, limit=PAGE_PLANS)
         while found := await store.find(query):
             for one in found:
                 if one.deadline is not None and one.run not in self._open:

@@ -1,6 +1,6 @@
 """The journal as log lines: what an operator wants to know at INFO, every event at DEBUG.
 
-Lines of one look go out in one write. A line that nobody wants is never made.
+Lines of one look go out in one write. A line below the log level is never made.
 """
 
 from __future__ import annotations
@@ -15,43 +15,67 @@ import structlog
 from oraculo import logs
 from oraculo.core import events as ev
 from oraculo.core.consolidation import milliseconds
+from oraculo.core.reasons import Reason
+from oraculo.core.sentences import errors_said, say
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
-from oraculo.core.ticket_id import plan_id, ticket_id
-from oraculo.ports.observer import Told
-from oraculo.ports.store import Batch
+from oraculo.core.ticket_id import ticket_id
+from oraculo.ports.journal import Batch
+from oraculo.ports.observer import EventsByType
 from oraculo.redaction import redact
 from oraculo.wire import trace_context
 from oraculo.wire.views import event_name
 
-_MOST = 300  # characters of an error
-_POSITIONS = 20  # tickets named in one line
-_MOST_KNOWN = 20_000  # orchestrations whose names are kept at hand
-_NEVER = frozenset(("dados", "plan", "digest", "fingerprint", "run", "erros", "correlation_id", "traceparent"))
-_ACTION = {cls: event_name(cls) for cls in ev.Event.__args__}
+_ERROR_MAX_CHARS = 300  # characters of an error
+_MAX_POSITIONS = 20  # tickets named in one line
+_MAX_KNOWN_RUNS = 20_000  # orchestrations whose names are kept at hand
+_REASONED = (ev.TicketsClosed, ev.MapEnded, ev.LoopEnded, ev.WaitEnded)  # events whose reason is said
+_HIDDEN_FIELDS = frozenset(
+    (
+        "dados",
+        "plan",
+        "digest",
+        "fingerprint",
+        "run",
+        "erros",
+        "correlation_id",
+        "traceparent",
+        "added",
+        "rows",
+        "template",
+        "idle",
+    )
+)
+_EVENT_NAMES = {cls: event_name(cls) for cls in ev.Event.__args__}
 _IMPORTANT = {  # in the order in which they happen to an orchestration
     ev.OrchestrationStarted: (logging.INFO, "orchestration started"),
+    ev.ResultsReused: (logging.INFO, "results of an earlier run reused"),
+    ev.PlanGrown: (logging.INFO, "plan has grown"),
     ev.AttemptFailed: (logging.WARNING, "attempt failed, will retry"),
     ev.TicketFailed: (logging.WARNING, "ticket failed"),
+    ev.TicketRequeued: (logging.INFO, "ticket requeued"),
     ev.LateAnswerKept: (logging.WARNING, "late answer kept"),
+    ev.ConflictingAnswerKept: (logging.WARNING, "conflicting answer kept"),
     ev.CancelRequested: (logging.INFO, "cancel requested"),
+    ev.OrchestrationPaused: (logging.INFO, "orchestration paused"),
+    ev.OrchestrationResumed: (logging.INFO, "orchestration resumed"),
     ev.OrchestrationClosed: (logging.INFO, "orchestration closed"),
     ev.NoticeGivenUp: (logging.WARNING, "notice given up"),
 }
-_NAMES = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning"}
+_LEVEL_NAMES = {logging.DEBUG: "debug", logging.INFO: "info", logging.WARNING: "warning"}
 
 
 def _kind(kind: type) -> dict[str, str]:
-    level, message = _IMPORTANT.get(kind) or (logging.DEBUG, _ACTION[kind].replace("_", " "))
+    level, message = _IMPORTANT.get(kind) or (logging.DEBUG, _EVENT_NAMES[kind].replace("_", " "))
     return {
-        "log.level": _NAMES[level],
+        "log.level": _LEVEL_NAMES[level],
         "message": message,
         "log.logger": "oraculo.events",
-        "event.action": _ACTION[kind],
+        "event.action": _EVENT_NAMES[kind],
     }
 
 
-_KINDS = {kind: _kind(kind) for kind in _ACTION}  # what every line about an event of this class says
+_FIXED_FIELDS = {kind: _kind(kind) for kind in _EVENT_NAMES}  # what every line about an event of this class says
 
 
 class EventLog:
@@ -61,7 +85,7 @@ class EventLog:
         self._log = structlog.get_logger("oraculo.events")
         self._known: dict[int, dict[str, str]] = {}  # run → what every line about it says
 
-    def saw(self, batch: Batch, told: Told) -> None:
+    def saw(self, batch: Batch, told: EventsByType) -> None:
         level = logs.level
         made: list[dict[str, Any]] = []
         if level <= logging.DEBUG:
@@ -89,7 +113,7 @@ class EventLog:
 
     def _line(self, step: Step, event: ev.Event) -> dict[str, Any]:
         state, kind = step.state, type(event)
-        line: dict[str, Any] = {"@timestamp": step.at, **_KINDS[kind], **self._about(state)}
+        line: dict[str, Any] = {"@timestamp": step.at, **_FIXED_FIELDS[kind], **self._about(state)}
         if kind is ev.OrchestrationStarted:
             line["tickets"] = len(state.tickets)
         elif isinstance(event, ev.OrchestrationClosed):
@@ -103,15 +127,14 @@ class EventLog:
     def _about(self, state: Orchestration) -> dict[str, str]:
         known = self._known.get(state.run)
         if known is None:
-            flow = state.plan.flow
-            name = plan_id(state.run) if flow is None else redact(flow.plan_id)
-            known = {"correlation_id": redact(state.correlation_id), "plan_id": name}
-            if flow is not None:
-                known["intent_id"] = redact(flow.intent_id)
+            labels = state.plan.profile.labels(state.run)
+            known = {"correlation_id": redact(state.correlation_id), "plan_id": redact(labels.plan_id)}
+            if labels.intent_id is not None:
+                known["intent_id"] = redact(labels.intent_id)
             if state.traceparent is not None:
                 known["trace.id"] = trace_context.trace_id(state.traceparent)
             self._known[state.run] = known
-            if len(self._known) > _MOST_KNOWN:
+            if len(self._known) > _MAX_KNOWN_RUNS:
                 del self._known[next(iter(self._known))]
         return known
 
@@ -121,21 +144,25 @@ def _details(state: Orchestration, event: ev.Event) -> dict[str, Any]:
     for field in fields(event):
         value = getattr(event, field.name)
         match field.name:
-            case "ticket":
+            case "ticket" | "owner":
                 about["ticket_id"] = ticket_id(state.run, value)
-                about["queue"] = state.plan.tasks[value].queue
+                about["queue"] = state.plan.tasks[value].queue or None
             case "tickets":
-                positions = [one[0] if isinstance(one, tuple) else one for one in value[:_POSITIONS]]
+                positions = [one[0] if isinstance(one, tuple) else one for one in value[:_MAX_POSITIONS]]
                 about["ticket_ids"] = [ticket_id(state.run, position) for position in positions]
                 about["tickets"] = len(value)
+            case "results":
+                about["results"] = len(value)
             case "undone":
                 about["tickets"] = len(value)
             case "attempt":
                 about["tentativa"] = value
             case "erros":
-                about["error.message"] = _first(value) or None
-            case name if name not in _NEVER and value is not None:
-                about[name] = redact(value)[:_MOST] if isinstance(value, str) else _plain(value)
+                about["error.message"] = _first(errors_said(event)) or None
+            case "reason" if isinstance(value, Reason):
+                about["reason"] = redact(say(value))[:_ERROR_MAX_CHARS] if isinstance(event, _REASONED) else None
+            case name if name not in _HIDDEN_FIELDS and value is not None:
+                about[name] = redact(value)[:_ERROR_MAX_CHARS] if isinstance(value, str) else _plain(value)
     return {name: value for name, value in about.items() if value is not None}
 
 
@@ -152,7 +179,7 @@ def _dead(at: datetime, dead: Any) -> dict[str, Any]:
         "event.action": "message_quarantined",
         "queue": redact(dead.queue),
         "reason": redact(dead.reason),
-        "detail": redact(dead.detail)[:_MOST],
+        "detail": redact(dead.detail)[:_ERROR_MAX_CHARS],
     }
     if dead.correlation_id is not None:
         line["correlation_id"] = redact(dead.correlation_id)
@@ -160,4 +187,4 @@ def _dead(at: datetime, dead: Any) -> dict[str, Any]:
 
 
 def _first(erros: list[dict[str, object]]) -> str:
-    return redact(str(erros[0].get("mensagem") or erros[0].get("codigo")))[:_MOST] if erros else ""
+    return redact(str(erros[0].get("mensagem") or erros[0].get("codigo")))[:_ERROR_MAX_CHARS] if erros else ""

@@ -1,31 +1,31 @@
-"""Port: somebody who reads the journal as it is written (metrics, logs)."""
+"""Port: readers of the journal as it is written (metrics, logs)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from oraculo.core.step import Step
-from oraculo.ports.store import Batch
+from oraculo.ports.journal import Batch
 
-Told = dict[type, list[tuple[Step, Any]]]  # events by their class, each with its step, in the order of the journal
+EventsByType: TypeAlias = dict[type, list[tuple[Step, Any]]]  # each event with its step, in the order of the journal
 
 
 class Observer(Protocol):
-    def saw(self, batch: Batch, told: Told) -> None:
-        """Called once after each commit, with what `tell` makes of its steps. Neither blocks nor raises."""
+    def saw(self, batch: Batch, events: EventsByType) -> None:
+        """Take note of a commit; called once after each, with its events by type. Neither blocks nor raises."""
         ...
 
 
-def tell(steps: Iterable[Step]) -> Told:
-    """Sorted once for everybody: most observers care for a few classes, and go through many events of one at a time."""
-    told: Told = {}
+def group_by_type(steps: Iterable[Step]) -> EventsByType:
+    """Group the events of these steps by their class, once for all observers: most care for a few classes."""
+    found: EventsByType = {}
     for step in steps:
         for event in step.events:
             kind = type(event)
-            some = told.get(kind)
+            some = found.get(kind)
             if some is None:
-                told[kind] = [(step, event)]
+                found[kind] = [(step, event)]
             else:
                 some.append((step, event))
-    return told
+    return found

@@ -13,7 +13,8 @@ from typing import Protocol
 
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
-from oraculo.ports.store import Recorded, SystemEvent
+from oraculo.ports.journal import Recorded
+from oraculo.ports.system_events import SystemEvent
 
 
 @dataclass(slots=True)

@@ -10,11 +10,11 @@ class Registry(Protocol):
     """`schema` and `number` tell what is known here; `learn` finds out. What a number stands for never changes."""
 
     def schema(self, number: int) -> str:
-        """JSON text. KeyError: there is no such schema. RegistryUnavailableError: nobody has asked yet."""
+        """Return a schema as JSON text. KeyError: there is none. RegistryUnavailableError: `learn` never succeeded."""
         ...
 
     def number(self, record: str) -> int:
-        """Of the shipped schema of this record. RegistryUnavailableError: nobody has asked yet."""
+        """Return the number of the record's shipped schema. RegistryUnavailableError: `learn` never succeeded."""
         ...
 
     async def learn(self, numbers: Collection[int] = ()) -> None:

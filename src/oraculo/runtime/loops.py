@@ -1,4 +1,4 @@
-"""Loops that should never end."""
+"""Loops that run in the background until they are stopped, and are restarted when they fail."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from oraculo.errors import OraculoError
 
 log = structlog.get_logger("oraculo.engine")
 
-AGAIN = 0.1  # seconds
+RESTART_DELAY_S = 0.1
+
+Loop = Callable[[], Awaitable[None]]
 
 
-async def for_ever(loop: Callable[[], Awaitable[None]]) -> None:
-    """When it fails anyway, say so and run it again."""
+async def for_ever(loop: Loop) -> None:
+    """Run the loop; log a failure and run it again."""
     while True:
         try:
             await loop()
@@ -25,4 +27,35 @@ async def for_ever(loop: Callable[[], Awaitable[None]]) -> None:
             log.error("loop failed, restarted", error=str(error))
         except Exception:
             log.exception("loop failed, restarted")
-        await asyncio.sleep(AGAIN)
+        await asyncio.sleep(RESTART_DELAY_S)
+
+
+class Loops:
+    """Loops that are started and stopped together."""
+
+    def __init__(self) -> None:
+        self._loops: dict[str, Loop] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def add(self, name: str, loop: Loop) -> None:
+        """Run this one too, from `start` on."""
+        self._loops[name] = loop
+
+    def start(self) -> None:
+        for name, loop in self._loops.items():
+            self._begin(name, loop)
+
+    def add_started(self, name: str, loop: Loop) -> None:
+        """Run this one too, from now on."""
+        self.add(name, loop)
+        self._begin(name, loop)
+
+    def _begin(self, name: str, loop: Loop) -> None:
+        self._tasks.append(asyncio.create_task(for_ever(loop), name=name))
+
+    async def stop(self) -> None:
+        """Cancel all of them; they have ended when it returns."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []

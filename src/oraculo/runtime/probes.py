@@ -18,16 +18,18 @@ from typing import Protocol
 import orjson
 import structlog
 
-from oraculo.errors import BrokerError, BrokerUnavailableError
+from oraculo.errors import BrokerError
 from oraculo.ports.broker import Backlog, Broker, Outgoing, Settlement
+from oraculo.ports.broker_group import group_of
 from oraculo.ports.clock import Clock
+from oraculo.wire import names
 
 log = structlog.get_logger("oraculo.probe")
 
-QUEUE = "oraculo_sonda"
+QUEUE = names.PROBE
 EVERY = 15.0  # seconds between two probes of a broker that works
 AGAIN = 1.0  # and of one that does not
-PATIENCE = 5.0  # seconds for a probe to come back
+PROBE_TIMEOUT_S = 5.0  # for a probe to come back
 PARTITIONED_WAIT = 1.0
 STALE = 60.0  # seconds after which a probe that is found was somebody's who has given up
 SILENT_AFTER = 3  # looks in a row at waiting messages that nobody gets
@@ -48,8 +50,8 @@ class Probe:
     backlogs: dict[str, Backlog] = field(default_factory=dict)  # of the queues that we know
 
 
-class Ear(Protocol):
-    """Somebody here who takes from a queue. `slow`: whoever shares the queue may be long at work on what it took."""
+class MonitoredConsumer(Protocol):
+    """A consumer of this process. `slow`: other consumers of its queue may work long on what they took."""
 
     queue: str
     slow: bool
@@ -67,7 +69,7 @@ class Prober:
         self,
         members: Mapping[str, Broker],
         clock: Clock,
-        ears: Collection[Ear] = (),
+        ears: Collection[MonitoredConsumer] = (),
         queues: Callable[[], Collection[str]] = tuple,
         probed: Callable[[str, bool, str], None] = lambda _name, _ok, _error: None,
         doubted: Callable[[str], bool] = lambda _name: False,
@@ -123,11 +125,11 @@ class Prober:
         found, began = self.found[name], perf_counter()
         error = ""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
                 await self._round_trip(self._members[name])
             found.round_trip_s = perf_counter() - began
         except TimeoutError:
-            error = f"a probe did not come back within {PATIENCE:g} s"
+            error = f"a probe did not come back within {PROBE_TIMEOUT_S:g} s"
         except BrokerError as failed:
             error = str(failed)
         found.at = self._clock.now()
@@ -150,18 +152,16 @@ class Prober:
         token = secrets.token_hex(8)
         now = self._clock.now()
         probe = Outgoing(QUEUE, orjson.dumps({"sonda": token, "em": now}), "")
-        try:
-            await broker.publish([probe])
-        except BrokerUnavailableError as error:
-            if not error.works:
-                raise
+        report = await broker.publish([probe])
+        if report.no_queue:
             await broker.fetch(QUEUE, limit=1, wait=0)  # which makes the queue
-            await broker.publish([probe])
-        if getattr(broker, "partitioned", False):
+            report = await broker.publish([probe])
+        report.raise_unless_complete()
+        if broker.traits.partitioned:
             await self._partitioned(broker)
             return
         while True:
-            for delivery in await broker.fetch(QUEUE, limit=1, wait=PATIENCE):
+            for delivery in await broker.fetch(QUEUE, limit=1, wait=PROBE_TIMEOUT_S):
                 await broker.settle([Settlement(delivery)])
                 sonda, at = _read(delivery.body)
                 if sonda == token or (at is not None and abs((now - at).total_seconds()) < STALE):
@@ -177,7 +177,7 @@ class Prober:
         """Messages wait, a consumer here asks for them, and gets none: it is deaf. Where a queue is divided among its
         readers, the messages may be waiting for another one that is slow."""
         member = self._members[name]
-        divided = getattr(member, "partitioned", False)
+        divided = member.traits.partitioned
         for ear in [ear for ear in self._ears if not (divided and ear.slow)]:
             key = (name, ear.queue)
             taken, fetches = ear.taken(name), ear.fetches
@@ -204,13 +204,14 @@ class Prober:
 
 
 def prober_of(
-    broker: Broker, clock: Clock, ears: Collection[Ear] = (), queues: Callable[[], Collection[str]] = tuple
+    broker: Broker,
+    clock: Clock,
+    ears: Collection[MonitoredConsumer] = (),
+    queues: Callable[[], Collection[str]] = tuple,
 ) -> Prober:
-    """For one broker, or for the members of several."""
-    members = getattr(broker, "members", {broker.scheme: broker})
-    probed = getattr(broker, "probed", lambda _name, _ok, _error: None)
-    doubted = getattr(broker, "doubted", lambda _name: False)
-    return Prober(members, clock, ears, queues, probed, doubted)
+    """The prober of one broker, or of the members of a group."""
+    group = group_of(broker)
+    return Prober(group.members, clock, ears, queues, group.probed, group.doubted)
 
 
 def _read(body: bytes) -> tuple[str | None, datetime | None]:

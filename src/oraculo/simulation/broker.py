@@ -10,8 +10,21 @@ import asyncio
 from collections.abc import Sequence
 
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.ports.broker import (
+    ALL_CONFIRMED,
+    Backlog,
+    Broker,
+    BrokerTraits,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Settle,
+    Settlement,
+)
 from oraculo.simulation.scene import Scene
+
+DOWN_MESSAGE = "the model broker is down"
 
 
 class _Queue:
@@ -28,8 +41,9 @@ class _Queue:
 
 
 class ModelBroker:
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, name: str = "model") -> None:
         self.scene = scene
+        self.name = name
         self.queues: dict[str, _Queue] = {}
         self.connections: list[Connection] = []
         self.is_down = False
@@ -46,7 +60,7 @@ class ModelBroker:
         return self.queues[name]
 
     def left(self, name: str) -> int:
-        """Messages that nobody has dealt with yet."""
+        """The messages that are not settled yet."""
         queue = self.queue(name)
         held = sum(1 for c in self.connections for d in c.unsettled.values() if d.queue == name)
         return len(queue.ready) + queue.coming + held
@@ -104,25 +118,28 @@ class ModelBroker:
         self.scene.log("broker up")
 
 
-class Connection:
+class Connection(Broker):
     """The Broker port over the model."""
 
     scheme = "model"
-    volatile = False
+    traits = BrokerTraits()
 
     def __init__(self, broker: ModelBroker) -> None:
         self.broker = broker
+        self.scheme = broker.name
         self.unsettled: dict[int, Delivery] = {}
         self.is_closed = False
 
     def _check(self) -> None:
         if self.broker.is_down or self.is_closed:
-            raise BrokerUnavailableError("the model broker is down")
+            raise BrokerUnavailableError(DOWN_MESSAGE)
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
-        self._check()
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
+        if self.broker.is_down or self.is_closed:
+            return PublishReport(messages, reason=DOWN_MESSAGE)
         for message in messages:
             self.broker.enqueue(message.queue, message.body)
+        return ALL_CONFIRMED
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         self._check()

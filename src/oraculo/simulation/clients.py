@@ -1,4 +1,4 @@
-"""Model clients: they ask for orchestrations until somebody says yes, ask twice, ask for something else under the same
+"""Model clients: they ask for orchestrations until one is accepted, ask twice, ask for something else under the same
 name, and cancel."""
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oraculo.core.plan import Plan
-from oraculo.errors import BrokerError, BusyError, DuplicateCorrelationError, StoreError, UnknownIdError
+from oraculo.errors import BusyError, DuplicateCorrelationError, StoreError, UnknownIdError
 from oraculo.ports.broker import Outgoing
-from oraculo.runtime.work import Fate
+from oraculo.ports.work import Fate
 from oraculo.simulation import plans
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.faults import ProcessDiedError
@@ -24,7 +24,7 @@ _AWAY = (ProcessDiedError, StoreError, BusyError)
 
 @dataclass(slots=True)
 class Client:
-    """One orchestration that somebody wants."""
+    """One orchestration that a client asks for."""
 
     scene: Scene
     process: Process
@@ -39,17 +39,28 @@ class Client:
     async def run(self) -> None:
         rng, scene = self.scene.rng, self.scene
         await scene.sleep(0, scene.dials.horizon * 0.6)
+        if scene.ceiling is not None:
+            await self._plan(plans.flow(rng, scene.dials.masked, plans.urgent(rng)))
+            await self._end()
+            return
         choice = rng.random()
         if choice < 0.2:
             await self._plan(plans.dag(rng, scene.dials.masked, plans.notify(rng)))
         else:
-            self.body = plans.request(rng, scene.dials.masked, self.name)
+            if choice > 0.8:
+                self.body = {**plans.tasks_request(rng, scene.dials.masked), "correlation_id": self.name}
+            else:
+                self.body = plans.request(rng, scene.dials.masked, self.name)
             scene.plans[self.name] = requests.plan_of(requests.parse(self.body), DEFAULTS)
             if choice < 0.45 and not scene.dials.volatile:
                 await self._message(self.body)
             else:
                 self.key = f"k-{self.name}" if rng.random() < 0.3 else None
                 await self._request(self.body)
+        await self._end()
+
+    async def _end(self) -> None:
+        rng, scene = self.scene.rng, self.scene
         self.accepted = True
         scene.count("orchestrations")
         scene.log(f"accepted {self.name}")
@@ -95,12 +106,9 @@ class Client:
         }
         raw = strict_json.dumps(envelope)
         while True:
-            try:
-                await self.connection.publish([Outgoing(names.REQUESTS, raw, "")])
-                if not self.scene.trouble(self.scene.dials.lost_confirm):
-                    return
-            except BrokerError:
-                pass
+            report = await self.connection.publish([Outgoing(names.REQUESTS, raw, "")])
+            if report.complete and not self.scene.trouble(self.scene.dials.lost_confirm):
+                return
             await self.scene.sleep(0.1, 1.5)
 
     async def _again(self) -> None:
@@ -127,7 +135,7 @@ class Client:
                 await self.scene.sleep(0.1, 1.5)
 
     async def look(self) -> None:
-        """Somebody who keeps asking how it goes."""
+        """A client that keeps asking how an orchestration goes."""
         while True:
             await self.scene.sleep(0.01, 1.0)
             with suppress(*_AWAY):

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from oraculo.core import events as ev
 from oraculo.core.vocabulary import Status
+
+NEVER = datetime.max.replace(tzinfo=UTC)  # the deadline of a plan that has none
+AFTER_THE_END = (
+    ev.LateAnswerKept,
+    ev.ConflictingAnswerKept,
+    ev.NoticeSent,
+    ev.NoticeDelivered,
+    ev.NoticeFailed,
+    ev.NoticeGivenUp,
+    ev.Woken,
+    ev.ChildrenCancelled,
+)
 
 
 @dataclass(slots=True)
@@ -31,7 +44,7 @@ class Knowledge(Protocol):
         ...
 
     def honest_timeouts(self) -> bool:
-        """Nobody hangs and nothing is lost here: a timeout cannot happen."""
+        """True when no worker hangs and nothing is lost: a timeout cannot happen."""
         ...
 
 
@@ -44,8 +57,14 @@ class Seen:
     confirmed_at: datetime | None = None
     retry_at: datetime | None = None
     answered: set[int] = field(default_factory=set)
+    said: dict[int, set[int]] = field(default_factory=dict)  # what was said to each attempt, as digests of the content
+    conflicts: int = 0
     status: Status = Status.PENDENTE
     dados: bytes = b"null"
+    released_at: datetime | None = None  # of its first attempt
+    closed_at: datetime | None = None
+    taken: bool = False  # a broker confirmed one of its orders
+    spare: bool = False  # it was closed because nothing needed it any more
 
 
 @dataclass(slots=True)

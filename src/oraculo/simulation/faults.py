@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar, cast
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar, cast
 
+from oraculo.adapters.brokers.failover import FailoverBroker
 from oraculo.adapters.brokers.memory import MemoryBroker
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.errors import BrokerUnavailableError, StoreUnavailableError
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, PublishReport, Settle, Settlement
+from oraculo.ports.journal import Batch, LockedSnapshot, LockRequest
 from oraculo.ports.notifier import Notice, Outcome, Receipt
-from oraculo.ports.store import Asked, Found
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.scene import Scene
+from oraculo.simulation.shared_store import ModelSharedStore
 from oraculo.simulation.watch import Watch
 
 T = TypeVar("T")
@@ -30,13 +33,43 @@ class ProcessDiedError(Exception):
     """The process that was asked is gone."""
 
 
+class Witness(Protocol):
+    """The observer of what goes through the doors."""
+
+    async def committed(self, batch: Batch, life: Life) -> None: ...
+
+    def in_doubt(self, batch: Batch, life: Life) -> None: ...
+
+    def publishing(self, messages: Sequence[Outgoing], life: Life) -> None: ...
+
+    def published(self, messages: Sequence[Outgoing]) -> None: ...
+
+    def handed(self, queue: str, deliveries: Sequence[Delivery], life: Life) -> None: ...
+
+    def settling(self, acked: Sequence[Delivery], back: Sequence[Delivery], life: Life) -> None: ...
+
+    def noticed(self, identity: str, body: bytes) -> None: ...
+
+    def took(self, identity: str) -> None: ...
+
+
+class Breakable(Protocol):
+    """Something of a process that breaks when the process dies."""
+
+    def end(self) -> None: ...
+
+
 class Life:
-    def __init__(self, scene: Scene, number: int) -> None:
+    """One life of a process; `who` is what the trace calls it."""
+
+    def __init__(self, scene: Scene, number: int, who: str = "life") -> None:
         self.scene = scene
         self.number = number
+        self.who = who
         self.alive = True
         self.died = asyncio.Event()
-        self.connections: list[Connection] = []
+        self.connections: list[Breakable] = []
+        self._thawed: asyncio.Event | None = None  # set: it stands still, as after SIGSTOP
         self._tasks: list[asyncio.Task[Any]] = []
         self._context = copy_context()
         self._context.run(_LIFE.set, self)
@@ -63,7 +96,7 @@ class Life:
         if not self.alive:
             return
         self.alive = False
-        self.scene.log(f"life {self.number} ends: {why}")
+        self.scene.log(f"{self.who} {self.number} ends: {why}")
         for task in self._tasks:
             task.cancel()
         for connection in self.connections:
@@ -74,8 +107,25 @@ class Life:
         if not self.alive:
             raise asyncio.CancelledError
 
+    def freeze(self, seconds: float, why: str) -> None:
+        """Stand still: from now on nothing goes out of the process and nothing comes in, until it thaws."""
+        if self._thawed is not None or not self.alive:
+            return
+        self._thawed = asyncio.Event()
+        self.scene.count("freezes")
+        self.scene.log(f"life {self.number} freezes for {seconds:g} s: {why}")
+        self.scene.loop.call_later(seconds, self.thaw)
+
+    def thaw(self) -> None:
+        thawed, self._thawed = self._thawed, None
+        if thawed is not None:
+            thawed.set()
+            self.scene.log(f"life {self.number} goes on")
+
     async def reach(self, point: str) -> None:
         """A place where the process can die, or where time can pass."""
+        while self._thawed is not None:
+            await self._thawed.wait()
         self.check()
         if self.scene.trouble(self.scene.dials.crash_point):
             self.scene.count("crashes")
@@ -104,21 +154,33 @@ def _life_of(options: dict[str, Any]) -> Life | None:
 class StoreDoor:
     """The Store port. Everything passes through; appends are watched."""
 
-    shared = False
+    sharing: Any = None
 
-    def __init__(self, life: Life, store: SqliteStore, watch: Watch) -> None:
+    def __init__(self, life: Life, store: SqliteStore | ModelSharedStore, watch: Witness) -> None:
         self._life = life
         self._store = store
         self._watch = watch
 
-    async def begin(self, asked: Asked) -> Found:
+    async def begin(self, asked: LockRequest) -> LockedSnapshot:
         """The disk is not touched when nothing is asked that is not known."""
         if asked.names or asked.keys or 0 in asked.known.values():
-            return cast("Found", await self.__getattr__("begin")(asked))
+            return cast("LockedSnapshot", await self.__getattr__("begin")(asked))
         return await self._store.begin(asked)
 
     async def abandon(self) -> None:
         await self._store.abandon()
+
+    def _refusal(self, name: str) -> str:
+        """Why this call fails, if it does."""
+        scene = self._life.scene
+        if scene.store_down == "away" or (scene.store_down == "full" and name == "append"):
+            return f"the model disk is {scene.store_down}"
+        if scene.dials.store_down_every and scene.trouble(0.1 if name == "result" else 0.01):
+            return "a hiccup of the model disk"
+        return ""
+
+    def _saw(self, name: str, args: Sequence[Any], result: Any) -> None:
+        """Told of every call that the store has answered, before anything can happen to the answer."""
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
@@ -126,13 +188,14 @@ class StoreDoor:
 
         async def call(*args: Any, **options: Any) -> Any:
             await life.reach(f"before {name}")
-            if scene.store_down == "away" or (scene.store_down and name == "append"):
+            refusal = self._refusal(name)
+            if refusal:
                 scene.count("store refusals")
-                raise StoreUnavailableError(f"the model disk is {scene.store_down}")
-            if scene.dials.store_down_every and scene.trouble(0.1 if name == "result" else 0.01):
-                scene.count("store refusals")
-                raise StoreUnavailableError("a hiccup of the model disk")
+                if name == "append":
+                    await self._store.abandon()  # the connection broke: the server undoes what was begun
+                raise StoreUnavailableError(refusal)
             result = await method(*args, **options)
+            self._saw(name, args, result)
             if name == "append":
                 await self._watch.committed(args[0], life)
                 if scene.store_down == "doubt" or (scene.trouble(0.004) and scene.dials.store_down_every):
@@ -145,18 +208,48 @@ class StoreDoor:
         return call
 
 
-class BrokerDoor:
+class SharedStoreDoor(StoreDoor):
+    """The same of a store that several processes share: who joins, renews, writes and takes over is watched, too."""
+
+    def __init__(self, life: Life, store: ModelSharedStore, watch: Watch) -> None:
+        super().__init__(life, store, watch)
+        self.sharing = self
+        self._replicas = watch.replicas
+        self._epoch = 0
+
+    async def begin(self, asked: LockRequest) -> LockedSnapshot:
+        return cast("LockedSnapshot", await self.__getattr__("begin")(asked))
+
+    async def leave(self) -> None:
+        self._replicas.left(self._epoch)
+        await self.__getattr__("leave")()
+
+    def _saw(self, name: str, args: Sequence[Any], result: Any) -> None:
+        replicas = self._replicas
+        if name == "join":
+            self._epoch = result.epoch
+            replicas.joined(self._life.number, result.epoch, args[1])
+        elif name == "renew":
+            replicas.renewed(self._epoch)
+        elif name == "rescue":
+            dead, runs = result
+            replicas.took_over(self._epoch, [one.epoch for one in dead], runs)
+
+
+class BrokerDoor(Broker):
     """The Broker port of the engine: confirmations are lost here, and the watch sees all that goes through."""
 
-    def __init__(self, life: Life, broker: Connection | MemoryBroker, watch: Watch) -> None:
+    def __init__(self, life: Life, broker: Connection | MemoryBroker | FailoverBroker, watch: Witness) -> None:
         self._life = life
         self._broker = broker
         self._watch = watch
         self.scheme = broker.scheme
-        self.volatile = broker.volatile
+        self.traits = broker.traits
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         life, scene = self._life, self._life.scene
+        if scene.trouble(scene.freezes):
+            life.freeze(round(scene.rng.uniform(0.5, 8), 3), "between a commit and its messages")
         await life.reach("before publish")
         self._watch.publishing(messages, life)
         if scene.trouble(scene.dials.lost_confirm):
@@ -168,10 +261,17 @@ class BrokerDoor:
                 scene.count("crashes")
                 life.kill("in the middle of a publish")
                 raise asyncio.CancelledError
-            raise BrokerUnavailableError("the confirmation was lost")
-        await self._broker.publish(messages)
-        self._watch.published(messages)
-        await life.reach("after publish")
+            return PublishReport(messages, reason="the confirmation was lost")
+        no_room = messages[: scene.rng.randint(1, len(messages))] if scene.trouble(scene.dials.lost_confirm) else ()
+        report = await self._broker.publish(messages[len(no_room) :])
+        if report.complete:
+            self._watch.published(messages[len(no_room) :])
+            await life.reach("after publish")
+        if no_room:
+            scene.count("without room", len(no_room))
+            scene.log(f"no room for {len(no_room)} of {len(messages)}")
+            report = replace(report, no_room=no_room, reason="the queue is full")
+        return report
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         await self._life.reach("before fetch")
@@ -212,7 +312,7 @@ class BrokerDoor:
 class ModelNotifier:
     """A webhook receiver that sometimes says no."""
 
-    def __init__(self, life: Life, watch: Watch) -> None:
+    def __init__(self, life: Life, watch: Witness) -> None:
         self._life = life
         self._watch = watch
 

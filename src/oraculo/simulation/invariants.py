@@ -1,49 +1,63 @@
 """What must hold in every journal, said again without a line of the core.
 
-A `Journal` reads one orchestration's records as they are committed and checks each event against rules written here
-from the promises, not from the code: numbering, one ending, closed tickets that stay closed, gates, deadlines, retries
-with a cause, answers that somebody really gave, notices.
+A `CheckedJournal` reads one orchestration's records as they are committed and checks each event against rules written
+here from the promises, not from the code: numbering, one ending, closed tickets that stay closed, gates, deadlines,
+retries with a cause, answers that a worker really gave, notices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import orjson
 
 from oraculo.core import events as ev
-from oraculo.core.compensation import extended
-from oraculo.core.flow import Spec
-from oraculo.core.plan import Gate, Plan
+from oraculo.core.digests import content_of
+from oraculo.core.flow.profile import flow_in
+from oraculo.core.named_tasks import NamedTask, named_in
+from oraculo.core.plan import Plan
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import Cause, FanIn, Status
-from oraculo.ports.store import Recorded
-from oraculo.simulation.facts import Knowledge, Seen, SeenNotice
+from oraculo.core.vocabulary import Cause, Kind, Status
+from oraculo.ports.journal import Recorded
+from oraculo.simulation import flow_rules, notice_rules, requeue_rules, task_rules
+from oraculo.simulation.child_rules import ChildRules
+from oraculo.simulation.expression_rules import ExpressionRules
+from oraculo.simulation.facts import AFTER_THE_END, NEVER, Knowledge, Seen, SeenNotice
+from oraculo.simulation.loop_rules import LoopRules, loop_spec
+from oraculo.simulation.map_rules import MapRules
+from oraculo.simulation.pause_rules import PauseRules
+from oraculo.simulation.retry_rules import RetryRules
+from oraculo.simulation.undo_rules import UndoRules
+from oraculo.simulation.wait_rules import WaitRules, is_of_a_task
 
 
-class Journal:
+class CheckedJournal:
     def __init__(self, knows: Knowledge, violate: Callable[[str, str], None]) -> None:
         self._knows = knows
         self._violate = violate
-        self.version = 0
-        self.run = 0
+        self.version = self.run = 0
         self.name = ""
         self.plan: Plan
         self.deadline: datetime
-        self.tickets: list[Seen] = []
-        self.gates: list[bool | None] = []
+        self.tickets, self.gates = list[Seen](), list[bool | None]()
         self.notices: list[SeenNotice] = []
         self.status: Status | None = None
-        self.cancelled = False
-        self.asked = False  # a human
+        self.cancelled = self.asked = False  # asked: a human
         self.undoes = 0  # where the tickets begin that undo others
+        self.undone: list[int] = []
         self.at: datetime | None = None
         self.late_by = timedelta()  # the latest that anything timed came, in the last record
-        self.answers = 0  # answers that took effect, and those that came late
-        self.late = 0
+        self.answers = self.late = self.conflicting = self.exhausted = 0  # answers that took effect, and that did not
+        self._expressions = ExpressionRules(self.wrong)
+        self.maps, self.loops, self.children = MapRules(self.wrong), LoopRules(self.wrong), ChildRules(self.wrong)
+        self.waits = WaitRules(self)
+        self.pauses = PauseRules(self.wrong)
+        self.retry = RetryRules(self)
+        self.undoing = UndoRules(self)
         self._woken = False
-        self._first: ev.Event
+        self.first: ev.Event
 
     def wrong(self, rule: str, text: str) -> None:
         self._violate(rule, f"{self.name or self.run} event {self.version}: {text}")
@@ -54,12 +68,13 @@ class Journal:
         if self.at is not None and recorded.at < self.at:
             self.wrong("time only goes forward", f"{recorded.at} after {self.at}")
         self.at, self.late_by = recorded.at, timedelta()
-        self._first = recorded.events[0]
-        self._woken = isinstance(self._first, ev.Woken)
+        self.first = recorded.events[0]
+        self._woken = isinstance(self.first, ev.Woken)
         for event in recorded.events:
             self.version += 1
-            self._event(event, recorded.at)
-        self._quiet(recorded.at)
+            if not self.pauses.read(event, recorded.at):
+                self._event(event, self.pauses.own_time(recorded.at))
+        self._quiet(self.pauses.own_time(recorded.at))
 
     # -- one event ---------------------------------------------------------------------------------------------------
 
@@ -67,10 +82,10 @@ class Journal:
         if not self.tickets and not isinstance(event, ev.OrchestrationStarted):
             self.wrong("begins with its start", type(event).__name__)
             return
-        over = self.status is not None
-        after_end = (ev.LateAnswerKept, ev.NoticeSent, ev.NoticeDelivered, ev.NoticeFailed, ev.NoticeGivenUp, ev.Woken)
-        if over and not isinstance(event, after_end):
+        if self.status is not None and not isinstance(event, AFTER_THE_END):
             self.wrong("one ending", f"{type(event).__name__} after the end")
+        if self.retry.read(event, at) or self.waits.read(event, at):
+            return
         match event:
             case ev.OrchestrationStarted():
                 self._started(event, at)
@@ -82,107 +97,109 @@ class Journal:
                     self._confirmed(position, attempt, at)
             case ev.TicketConcluded(position, attempt, dados, _erros, digest):
                 self._answered(position, attempt, True, False, dados, digest)
-                self._close(position, Status.CONCLUIDA, dados)
+                self.close(position, Status.CONCLUIDA, dados)
+            case ev.ChildEnded(position, attempt, status, dados, digest):
+                self.children.ended(event, self.plan)
+                self._answered(position, attempt, True, False, dados, digest)
+                self.close(position, status, dados)
+            case ev.ChildrenCancelled():
+                self.children.cancelled(event)
             case ev.AttemptFailed():
                 self._attempt_failed(event, at)
             case ev.TicketFailed():
                 self._failed(event, at)
+            case ev.TicketRequeued():
+                requeue_rules.check(self, event)
             case ev.LateAnswerKept():
                 self._late(event)
+            case ev.ConflictingAnswerKept():
+                self._conflicting(event)
             case ev.TicketsClosed(positions, status, _reason):
                 for position in positions:
                     self._closed_without(position, status, at)
             case ev.FanInClosed(number, passed):
                 if self.gates[number] is not None:
                     self.wrong("a gate closes once", f"gate {number}")
-                if self._verdict(self.plan.gates[number]) is not passed:
+                if self._verdict(number) is not passed:
                     self.wrong("gates count right", f"gate {number} closed as passed={passed}")
                 self.gates[number] = passed
+            case ev.TasksAsked():
+                self._expressions.asked(event, self.plan, self.tickets, self.gates, self.loops.may_ask)
+                self.undoing.start(event.tickets)
+            case ev.Resolved():
+                self._expressions.resolved(event, self.tickets)
+            case ev.PlanGrown():
+                self.maps.planned = self.maps.planned or len(self.tickets)
+                own_due = None if event.due_at is None else self.pauses.own_instant(event.due_at)
+                grows = self.maps.grown if loop_spec(self.plan, event.owner) is None else self.loops.grown
+                self.plan = grows(replace(event, due_at=own_due), self.plan, self.tickets, at)
+                self.gates += [None] * (len(self.plan.gates) - len(self.gates))
+            case ev.MapEnded(position, status):
+                self.maps.ended(event, self.tickets, self.gates, at)
+                self.close(position, status)
+            case ev.LoopEnded(position, status):
+                self.loops.ended(event, self.tickets, at)
+                self.close(position, status)
             case ev.CancelRequested() | ev.ApprovalRefused():
-                self.cancelled = True
-                self.asked = False
-            case ev.ApprovalAsked():
-                self.asked = True
-            case ev.ApprovalGiven():
-                self.asked = False
-            case ev.CompensationStarted(undone):
-                self._undoing(undone)
+                self.cancelled, self.asked = True, False
+            case ev.ApprovalAsked() | ev.ApprovalGiven():
+                self.asked = isinstance(event, ev.ApprovalAsked)
+            case ev.CompensationStarted() if named_in(self.plan) is not None:
+                self.undoing.began(event, self._expected(at))
+            case ev.CompensationStarted():
+                flow_rules.undoing(self, event)
             case ev.OrchestrationClosed(status):
                 self._ended(status, at)
-            case ev.Woken():
-                pass
-            case _:
-                self._notice(event, at)
+            case _ if not isinstance(event, ev.Woken):
+                late_by = notice_rules.read(event, self.at or at, self.notices, self.status is not None, self.wrong)
+                self.late_by = max(self.late_by, late_by)
 
     def _started(self, event: ev.OrchestrationStarted, at: datetime) -> None:
         if self.tickets:
             self.wrong("one start", "started twice")
         self.run, self.name, self.plan = event.run, event.correlation_id, event.plan
-        self.deadline = at + event.plan.timeout
-        if event.deadline != self.deadline:
+        self.deadline = NEVER if event.plan.timeout is None else at + event.plan.timeout
+        if (event.deadline or NEVER) != self.deadline:
             self.wrong("deadlines are honest", f"deadline {event.deadline}, expected {self.deadline}")
-        self.tickets = [Seen() for _ in event.plan.tasks]
-        self.gates = [None for _ in event.plan.gates]
+        self.waits.began(event.plan)
+        self.tickets, self.gates = [Seen() for _ in event.plan.tasks], [None for _ in event.plan.gates]
         targets = (event.plan.notify.webhook, event.plan.notify.queue)
-        self.notices = [SeenNotice() for target in targets if target]
+        self.notices = [SeenNotice() for target in (*targets, event.plan.parent) if target]
 
-    def _undoing(self, undone: list[int]) -> None:
-        """What failed and what it needed, as far as it was ever tried, the last first; once, when all else is over."""
-        if self.undoes:
-            self.wrong("undone once", "undone twice")
-        if any(ticket.phase != "closed" for ticket in self.tickets):
-            self.wrong("undone once", "undone while tickets are open")
-        if undone != self._to_undo():
-            self.wrong("undone in reverse", f"{undone}, expected {self._to_undo()}")
-        self.undoes = len(self.tickets)
-        self.plan = extended(self.plan, undone)
-        self.tickets += [Seen() for _ in undone]
-        self.gates += [None] * (len(self.plan.gates) - len(self.gates))
-        for number, position in enumerate(undone, self.undoes):
-            self._check_undoing(number, position, undone)
+    def grown_result(self, owner: int) -> object:
+        """What a map or a loop gave."""
+        found = self.loops.result if owner in self.loops.by_owner else self.maps.results
+        return found(owner, self.tickets)
 
-    def _check_undoing(self, number: int, position: int, undone: list[int]) -> None:
-        """It waits for what undoes everything that needed it."""
-        specs = self._specs()
-        needed = {self.undoes + n for n, other in enumerate(undone) if position in specs[other].dependencies}
-        after = self.plan.tasks[number].after
-        if (set() if after is None else set(self.plan.gates[after].inputs)) != needed:
-            self.wrong("undone in reverse", f"ticket {number} does not wait for {sorted(needed)}")
-
-    def _specs(self) -> tuple[Spec, ...]:
-        return () if self.plan.flow is None else self.plan.flow.specs
-
-    def _to_undo(self) -> list[int]:
-        flow = self.plan.flow
-        if flow is None or not flow.compensate:
-            return []
-        wanted: set[int] = set()
-        for position in reversed(range(len(self.tickets))):  # nothing depends on what comes later
-            ticket = self.tickets[position]
-            failed = ticket.status in (Status.ERRO, Status.TIMEOUT)
-            if failed or any(position in flow.specs[other].dependencies for other in wanted):
-                wanted.add(position)
-        return sorted((p for p in wanted if self.tickets[p].attempt), reverse=True)
+    def _spec(self, position: int) -> NamedTask | None:
+        return self.maps.spec_of(position) or self.loops.spec_of(position) or task_rules.spec_of(self.plan, position)
 
     def _dispatched(self, position: int, attempt: int, at: datetime) -> None:
         ticket, task = self.tickets[position], self.plan.tasks[position]
         if self.asked:
             self.wrong("nothing before a human agrees", f"ticket {position} dispatched")
         if attempt == 1:
-            if ticket.phase != "waiting":
+            if ticket.phase == "backoff" and self.loops.is_round(position):
+                if ticket.retry_at is not None and at < ticket.retry_at:
+                    self.wrong("deadlines are honest", f"round {position} starts before {ticket.retry_at}")
+            elif not self.may_start(position):
                 self.wrong("a closed ticket never moves", f"ticket {position} dispatched while {ticket.phase}")
             if task.after is not None and self.gates[task.after] is not True:
                 self.wrong("no dispatch before its gate", f"ticket {position}, gate {task.after}")
+            self.maps.dispatched(position, self.tickets)
+            self.undoing.start([position])
         else:
             if ticket.phase != "backoff" or attempt != ticket.attempt + 1:
                 self.wrong("explained attempts", f"ticket {position} attempt {attempt} while {ticket.phase}")
             elif ticket.retry_at is not None:
+                self.pauses.timed_out(f"ticket {position} is tried again")
                 if at < ticket.retry_at:
                     self.wrong("deadlines are honest", f"ticket {position} tried again before {ticket.retry_at}")
                 self.late_by = max(self.late_by, at - ticket.retry_at)
         if attempt > task.max_attempts:
             self.wrong("explained attempts", f"ticket {position} attempt {attempt} of {task.max_attempts}")
         ticket.phase, ticket.attempt, ticket.confirmed_at = "owed", attempt, None
+        ticket.released_at = ticket.released_at or self.at  # on the clock: what had closed by then is its data
 
     def _confirmed(self, position: int, attempt: int, at: datetime) -> None:
         ticket = self.tickets[position]
@@ -190,7 +207,7 @@ class Journal:
             self.wrong("a closed ticket never moves", f"ticket {position} confirmed while {ticket.phase}")
         if not self._knows.confirmed(f"{ticket_id(self.run, position)}.{attempt}"):
             self.wrong("confirmed means confirmed", f"ticket {position} attempt {attempt}: no broker confirmed it")
-        ticket.phase, ticket.confirmed_at = "running", at
+        ticket.phase, ticket.confirmed_at, ticket.taken = "running", at, True
 
     def _answered(self, position: int, attempt: int, ok: bool, definitivo: bool, dados: bytes, digest: int) -> None:
         """An answer that takes effect: current attempt, first for it, and really given."""
@@ -203,7 +220,16 @@ class Journal:
         self.answers += 1
         self._given(position, attempt, ok, definitivo, dados, digest)
 
+    def _conflicting(self, event: ev.ConflictingAnswerKept) -> None:
+        ticket, content = self.tickets[event.ticket], content_of(event.digest)
+        if content in ticket.said.get(event.attempt, {content}):
+            self.wrong("results count once", f"ticket {event.ticket}: the first answer, or the same again, conflicts")
+        ticket.conflicts += 1
+        self.conflicting += 1
+        self._given(event.ticket, event.attempt, event.ok, event.definitivo, event.dados, event.digest)
+
     def _given(self, position: int, attempt: int, ok: bool, definitivo: bool, dados: bytes, digest: int) -> None:
+        self.tickets[position].said.setdefault(attempt, set()).add(content_of(digest))
         given = self._knows.answer(digest)
         if given is None or given.ticket != ticket_id(self.run, position):
             self.wrong("results are real", f"ticket {position}: nobody gave this answer")
@@ -219,10 +245,11 @@ class Journal:
         if ticket.phase != "running" or ticket.attempt != attempt or ticket.confirmed_at is None:
             self.wrong("deadlines are honest", f"ticket {position} timed out while {ticket.phase}")
             return
-        due = ticket.confirmed_at + self.plan.tasks[position].timeout
-        if at < due:
+        self.pauses.timed_out(f"ticket {position} timed out")
+        due = task_rules.due_of(self.plan.tasks[position], ticket)
+        if due is None or at < due:
             self.wrong("deadlines are honest", f"ticket {position} timed out at {at}, before {due}")
-        self.late_by = max(self.late_by, at - due)
+        self.late_by = max(self.late_by, at - (due or at))
         if self._knows.honest_timeouts() and not 0 < self.undoes <= position:  # those have little time
             self.wrong("nothing is lost", f"ticket {position} attempt {attempt} timed out and nobody was to blame")
 
@@ -232,13 +259,16 @@ class Journal:
             self._timed_out(event.ticket, event.attempt, at)
         else:
             self._answered(event.ticket, event.attempt, False, False, event.dados, event.digest)
-        if event.attempt >= task.max_attempts:
+        if event.attempt >= task.max_attempts or (event.cause is Cause.TIMEOUT and task.kind is Kind.FILHA):
             self.wrong("explained attempts", f"ticket {event.ticket}: no attempt is left after {event.attempt}")
-        if event.retry_at < at:
+        retry_at = self.pauses.own_instant(event.retry_at)
+        if retry_at < at:
             self.wrong("deadlines are honest", f"ticket {event.ticket}: retry in the past")
-        if event.retry_at > at + self.plan.backoff.cap:
+        if task_rules.is_final(self._spec(event.ticket), task_rules.codes(event)):
+            self.wrong("explained attempts", f"ticket {event.ticket}: its errors are not to be tried again")
+        if retry_at > at + task_rules.longest_wait(self.plan, self._spec(event.ticket)):
             self.wrong("deadlines are honest", f"ticket {event.ticket}: retry beyond the cap")
-        ticket.phase, ticket.retry_at, ticket.dados = "backoff", event.retry_at, event.dados
+        ticket.phase, ticket.retry_at, ticket.dados = "backoff", retry_at, event.dados
 
     def _failed(self, event: ev.TicketFailed, at: datetime) -> None:
         task = self.plan.tasks[event.ticket]
@@ -246,11 +276,16 @@ class Journal:
             self._timed_out(event.ticket, event.attempt, at)
         else:
             self._answered(event.ticket, event.attempt, False, event.definitivo, event.dados, event.digest)
-        if not event.definitivo and event.attempt < task.max_attempts:
+        self.exhausted += requeue_rules.is_exhausted(task, event)
+        final = event.definitivo or task_rules.is_final(self._spec(event.ticket), task_rules.codes(event))
+        if event.status is Status.TIMEOUT:
+            self.children.closed(self.plan, event.ticket, self.tickets[event.ticket])
+            final = final or task.kind is Kind.FILHA  # its time is for all attempts
+        if not final and event.attempt < task.max_attempts:
             self.wrong(
                 "explained attempts", f"ticket {event.ticket} given up at {event.attempt} of {task.max_attempts}"
             )
-        self._close(event.ticket, event.status, event.dados)
+        self.close(event.ticket, event.status, event.dados)
 
     def _late(self, event: ev.LateAnswerKept) -> None:
         ticket = self.tickets[event.ticket]
@@ -262,42 +297,47 @@ class Journal:
         self.late += 1
         self._given(event.ticket, event.attempt, event.ok, event.definitivo, event.dados, event.digest)
 
-    def _close(self, position: int, status: Status, dados: bytes = b"null") -> None:
+    def may_start(self, position: int) -> bool:
+        return self._expressions.may_start(self.plan, position, self.tickets[position])
+
+    def close(self, position: int, status: Status, dados: bytes = b"null") -> None:
         ticket = self.tickets[position]
         if ticket.phase == "closed":
             self.wrong("a closed ticket never moves", f"ticket {position} closed again as {status.value}")
-        ticket.phase, ticket.status, ticket.dados = "closed", status, dados
+        ticket.phase, ticket.status, ticket.dados, ticket.closed_at = "closed", status, dados, self.at
 
     def _closed_without(self, position: int, status: Status, at: datetime) -> None:
         ticket, task = self.tickets[position], self.plan.tasks[position]
         out_of_time = self._woken and at >= self.deadline
-        if status is Status.TIMEOUT:
-            if not out_of_time or ticket.phase == "waiting":
+        grown = self.maps.may_cancel(position, self.tickets) or self.loops.may_cancel(position, self.tickets)
+        spare = grown or task_rules.is_spare(self.plan, position, self.gates)
+        doomed = task.after is not None and self.gates[task.after] is False
+        if self._expressions.may_close(ticket, status):
+            pass
+        elif status is Status.TIMEOUT:
+            if not out_of_time or ticket.phase == "waiting" or (ticket.phase == "asked" and not ticket.attempt):
                 self.wrong("deadlines are honest", f"ticket {position} closed as timeout before {self.deadline}")
             if self._knows.honest_timeouts():
                 self.wrong("nothing is lost", f"ticket {position} ran out of time and nobody was to blame")
         else:
-            spare = any(self.gates[gate] is True for gate in task.feeds)
-            doomed = task.after is not None and self.gates[task.after] is False
             failed = any(g is False and gate.essential for g, gate in zip(self.gates, self.plan.gates, strict=True))
-            if status is not Status.CANCELADA or not (self.cancelled or out_of_time or spare or doomed or failed):
+            if status is Status.IGNORADA:
+                if not task_rules.may_be_skipped(self.plan, position, self.tickets):
+                    self.wrong("skipped for a reason", f"ticket {position} has a dependency that was not skipped")
+            elif status is not Status.CANCELADA or not (self.cancelled or out_of_time or spare or doomed or failed):
                 self.wrong("endings are explained", f"ticket {position} closed as {status.value} for no reason")
         if ticket.phase == "closed":
             self.wrong("a closed ticket never moves", f"ticket {position} closed again as {status.value}")
-        ticket.phase, ticket.status = "closed", status
+        self.children.closed(self.plan, position, ticket)
+        ticket.phase, ticket.status, ticket.closed_at, ticket.spare = "closed", status, at, spare and not doomed
 
     # -- gates, endings, notices -------------------------------------------------------------------------------------
 
-    def _verdict(self, gate: Gate) -> bool | None:
-        inputs = [self.tickets[position] for position in gate.inputs]
-        good = sum(1 for ticket in inputs if ticket.status is Status.CONCLUIDA)
-        closed = sum(1 for ticket in inputs if ticket.phase == "closed")
-        if gate.mode is FanIn.TODOS:
-            return good >= gate.needed if closed == len(inputs) else None
-        wanted = {FanIn.QUORUM: gate.needed, FanIn.PRIMEIRO: 1, FanIn.TODAS_OK: len(inputs)}[gate.mode]
-        if good >= wanted:
-            return True
-        return False if good + len(inputs) - closed < wanted else None
+    def _verdict(self, number: int) -> bool | None:
+        gate = self.plan.gates[number]
+        if len(gate.inputs) and gate.inputs[-1] >= len(self.tickets):
+            return None  # a map that is growing
+        return self.maps.verdict(number, self.tickets, task_rules.verdict(self.plan, gate, self.tickets))
 
     def _ended(self, status: Status, at: datetime) -> None:
         if self.status is not None:
@@ -305,54 +345,30 @@ class Journal:
         still_open = [n for n, ticket in enumerate(self.tickets) if ticket.phase != "closed"]
         if still_open:
             self.wrong("one ending", f"ended with open tickets {still_open}")
-        if isinstance(self._first, ev.CancelRequested | ev.ApprovalRefused):
-            expected = Status.CANCELADA
-        elif self._woken and at >= self.deadline:
-            expected = Status.TIMEOUT
-            self.late_by = max(self.late_by, at - self.deadline)
-        elif self.plan.flow is not None:
-            expected = self._flow_ending()
-            if not self.undoes and self._to_undo():
-                self.wrong("undone once", f"ended although {self._to_undo()} had to be undone")
-        elif any(g is False and gate.essential for g, gate in zip(self.gates, self.plan.gates, strict=True)):
-            expected = Status.ERRO
-        elif any(ticket.status in (Status.ERRO, Status.TIMEOUT) for ticket in self.tickets):
-            expected = Status.PARCIAL
-        else:
-            expected = Status.CONCLUIDA
+        expected = self.undoing.ending or self._expected(at)
+        if self.undoing.fails(expected) and self.undoing.expected():
+            self.wrong("undone once", f"ended although {sorted(self.undoing.expected())} had to be undone")
         if status is not expected:
             self.wrong("endings are explained", f"ended as {status.value}, expected {expected.value}")
         self.status, self.asked = status, False
 
-    def _flow_ending(self) -> Status:
-        asked = self.tickets[: self.undoes or len(self.tickets)]
-        good = sum(1 for ticket in asked if ticket.status is Status.CONCLUIDA)
-        if good == len(asked):
-            return Status.CONCLUIDA
-        return Status.ERRO if len(asked) - good > len(asked) // 2 else Status.PARCIAL
-
-    def _notice(self, event: ev.Event, at: datetime) -> None:
-        match event:
-            case ev.NoticeSent(number, attempt):
-                notice = self.notices[number]
-                if self.status is None or attempt != notice.attempt + 1 or notice.phase in ("owed", "done"):
-                    self.wrong("one notice per end", f"notice {number} try {attempt} while {notice.phase}")
-                if notice.retry_at is not None:
-                    if at < notice.retry_at:
-                        self.wrong("deadlines are honest", f"notice {number} tried before {notice.retry_at}")
-                    self.late_by = max(self.late_by, at - notice.retry_at)
-                notice.attempt, notice.phase = attempt, "owed"
-            case ev.NoticeDelivered(number, attempt) | ev.NoticeGivenUp(number, attempt):
-                self._tried(number, attempt).phase = "done"
-            case ev.NoticeFailed(number, attempt, _detail, retry_at):
-                notice = self._tried(number, attempt)
-                notice.phase, notice.retry_at = "backoff", retry_at
-
-    def _tried(self, number: int, attempt: int) -> SeenNotice:
-        notice = self.notices[number]
-        if notice.phase != "owed" or notice.attempt != attempt:
-            self.wrong("one notice per end", f"notice {number} outcome of try {attempt} while {notice.phase}")
-        return notice
+    def _expected(self, at: datetime) -> Status:
+        """How the run has to end now."""
+        if isinstance(self.first, ev.CancelRequested | ev.ApprovalRefused) and not is_of_a_task(self.first):
+            return Status.CANCELADA
+        if self._woken and at >= self.deadline:
+            self.late_by = max(self.late_by, at - self.deadline)
+            return Status.TIMEOUT
+        if flow_in(self.plan) is not None:
+            return flow_rules.ended(self)
+        if named_in(self.plan) is not None:
+            planned = self.tickets[: self.maps.planned or None]
+            ended = task_rules.ending(self.plan, planned, self.gates, self.waits.refused)
+            return self._expressions.ending(self.plan, ended)
+        if any(g is False and gate.essential for g, gate in zip(self.gates, self.plan.gates, strict=True)):
+            return Status.ERRO
+        partial = any(ticket.status in (Status.ERRO, Status.TIMEOUT) for ticket in self.tickets)
+        return Status.PARCIAL if partial else Status.CONCLUIDA
 
     # -- after every record ------------------------------------------------------------------------------------------
 
@@ -363,19 +379,24 @@ class Journal:
                 self.wrong("one notice per end", "ended without a notice")
             return
         for number, gate in enumerate(self.plan.gates):
-            if self.gates[number] is None and self._verdict(gate) is not None:
+            if number < self.undoing.gates:
+                continue
+            if self.gates[number] is None and self._verdict(number) is not None:
                 self.wrong("gates count right", f"gate {number} is decided and stays open")
-            if self.gates[number] is True and any(self.tickets[p].phase == "waiting" for p in gate.releases):
+            if self.gates[number] is True and not self.undoing.released(gate.releases):
                 self.wrong("gates count right", f"gate {number} passed and released nothing")
-        if all(ticket.phase == "closed" for ticket in self.tickets):
+        self.maps.quiet(self.tickets, self.gates, at, self._woken)
+        self.loops.quiet(self.tickets, at, self._woken)
+        self._expressions.quiet(self.tickets)
+        self.waits.quiet(at, self._woken)
+        self.undoing.quiet()
+        if all(ticket.phase == "closed" for ticket in self.tickets) and not self._expressions.waits_for_output:
             self.wrong("one ending", "every ticket is closed and it goes on")
-        if not self._woken:
+        if not self._woken or self.pauses.paused:
             return
         if at >= self.deadline:
             self.wrong("deadlines are honest", "woken after its deadline and not ended")
         for number, ticket in enumerate(self.tickets):
-            due = ticket.retry_at if ticket.phase == "backoff" else None
-            if ticket.phase == "running" and ticket.confirmed_at is not None:
-                due = ticket.confirmed_at + self.plan.tasks[number].timeout
+            due = task_rules.next_of(self.plan.tasks[number], ticket)
             if due is not None and due <= at:
                 self.wrong("deadlines are honest", f"ticket {number} was due at {due} and was not woken")

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from oraculo.adapters import clock
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 EPOCH = 1_760_000_000.0  # where the wall clock of every world begins
 
 
 class StuckError(Exception):
-    """Nothing is ready and nothing is scheduled: everybody waits for somebody else."""
+    """Raised when nothing is ready and nothing is scheduled: a deadlock."""
 
 
 class _Jump:
@@ -50,6 +52,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
         scheduled: list[asyncio.TimerHandle] = self._scheduled  # type: ignore[attr-defined]
         until = self._now + length
         self._now = max(self._now, min(until, scheduled[0].when()) if scheduled else until)
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """Call it here and now: there are no threads."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    async def create_connection(self, *_args: Any, **_options: Any) -> Any:
+        """There is no network."""
+        raise OSError("a simulated world has no network: give the function something in its place")
 
     def _process_events(self, _events: list[Any]) -> None:
         pass

@@ -1,6 +1,6 @@
 """The zoo: broken variants of our own code, each of which the worlds must notice.
 
-A proof that never fails proves nothing. Every mutant here is a small mistake that somebody could make; `hunt` says at
+A proof that never fails proves nothing. Every mutant here is a small mistake that is easily made; `hunt` says at
 which seed, in which kind of world and by which rule it was found.
 """
 
@@ -55,6 +55,25 @@ def hunt(mutant: Mutant) -> Kill | None:
 
 def zoo() -> list[Mutant]:
     """All of them."""
-    from oraculo.simulation import mutants_core, mutants_runtime
+    from oraculo.simulation import (
+        mutants_brokers,
+        mutants_ceiling,
+        mutants_children,
+        mutants_core,
+        mutants_loops,
+        mutants_maps,
+        mutants_pauses,
+        mutants_replicas,
+        mutants_requeue,
+        mutants_retries,
+        mutants_runtime,
+        mutants_tasks,
+        mutants_tokens,
+        mutants_undo,
+        mutants_waits,
+    )
 
-    return [*mutants_core.MUTANTS, *mutants_runtime.MUTANTS]
+    at_the_edges = (mutants_runtime, mutants_ceiling, mutants_brokers, mutants_tokens, mutants_replicas)
+    plans = (mutants_tasks, mutants_maps, mutants_loops, mutants_children, mutants_waits, mutants_undo)
+    rooms = (mutants_core, *plans, mutants_requeue, mutants_retries, mutants_pauses, *at_the_edges)
+    return [mutant for room in rooms for mutant in room.MUTANTS]

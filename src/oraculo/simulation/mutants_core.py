@@ -10,20 +10,21 @@ from heapq import heappop
 from itertools import count
 from typing import Any
 
-from oraculo.core import advance, compensation, decide, notices, plan, results, state, step
+from oraculo.core import advance, compensation, decide, fan_in, matching, notices, plan, results, state, step
 from oraculo.core import events as ev
 from oraculo.core.commands import RecordResult
-from oraculo.core.plan import Gate
-from oraculo.core.state import GateCount, Orchestration
-from oraculo.core.vocabulary import Cause, FanIn, Phase, Status, Verdict
+from oraculo.core.fan_in import GateCount
+from oraculo.core.notice_state import NoticePhase
+from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Cause, Ending, FanIn, Phase, Status, UndoCause, Verdict
 from oraculo.simulation.mutants import Mutant, patched
 
 _CORE = ("core-masked", "core-unmasked")
 _FLOW = ("flow-masked", "flow-unmasked")
 
 _record, _failed, _evolve, _advance = results.record, results.failed, state.evolve, advance.advance
-_needed, _extended, _ending = compensation.needed, compensation.extended, compensation.ending
-_close, _verdict, _wake = state._close, advance._verdict, decide._wake
+_to_undo, _additions, _by_majority = advance._to_undo, compensation.additions, advance._by_majority
+_close, _decide, _wake = state._close, fan_in.decide, decide._wake
 
 
 def _with_evolve(changed: Any) -> AbstractContextManager[None]:
@@ -49,6 +50,16 @@ def late_answer_overwrites() -> AbstractContextManager[None]:
     return patched((results, "record", record))
 
 
+def conflicting_answer_is_dropped() -> AbstractContextManager[None]:
+    """Every second answer to an attempt is called a duplicate, whatever it says."""
+
+    def record(s: Orchestration, answer: RecordResult, now: datetime) -> Any:
+        event, verdict = _record(s, answer, now)
+        return (None, Verdict.DUPLICATE) if verdict is Verdict.CONFLICTING else (event, verdict)
+
+    return patched((results, "record", record))
+
+
 def attempt_not_fenced() -> AbstractContextManager[None]:
     def record(s: Orchestration, answer: RecordResult, now: datetime) -> Any:
         answer.attempt = None
@@ -61,7 +72,7 @@ def failure_after_success_counts() -> AbstractContextManager[None]:
     """The fence looks at the attempt only, not at whether the ticket is closed."""
 
     def record(s: Orchestration, answer: RecordResult, now: datetime) -> Any:
-        position = results.match(s, answer)
+        position = matching.match(s, answer)
         if isinstance(position, int) and s.tickets[position].phase is Phase.BACKOFF:
             s.tickets[position].phase = Phase.RUNNING
         return _record(s, answer, now)
@@ -139,25 +150,27 @@ def gate_counts_twice() -> AbstractContextManager[None]:
 
 
 def quorum_off_by_one() -> AbstractContextManager[None]:
-    def verdict(gate: Gate, counted: GateCount) -> bool | None:
-        if gate.mode is FanIn.QUORUM and gate.needed > 1:
-            gate = replace(gate, needed=gate.needed - 1)
-        return _verdict(gate, counted)
+    def wrong(mode: FanIn, needed: int, inputs: int, counted: GateCount) -> bool | None:
+        return _decide(mode, needed - 1 if mode is FanIn.QUORUM and needed > 1 else needed, inputs, counted)
 
-    return patched((advance, "_verdict", verdict))
+    return patched((fan_in, "decide", wrong))
 
 
 def all_means_one() -> AbstractContextManager[None]:
-    """`todas_ok` in stages was satisfied by one success, before this simulator existed."""
-    return patched((plan, "_needed", lambda _mode, minimo, _width: minimo or 1))
+    def decide(mode: FanIn, needed: int, inputs: int, count: GateCount) -> bool | None:
+        if mode is FanIn.TODAS_OK:
+            return True if count.ok else None if count.closed < inputs else False
+        return _decide(mode, needed, inputs, count)
+
+    return patched((fan_in, "decide", decide))
 
 
 def gate_never_fails_early() -> AbstractContextManager[None]:
-    def verdict(gate: Gate, counted: GateCount) -> bool | None:
-        decided = _verdict(gate, counted)
-        return None if decided is False and counted.closed < len(gate.inputs) else decided
+    def patient(mode: FanIn, needed: int, inputs: int, counted: GateCount) -> bool | None:
+        decided = _decide(mode, needed, inputs, counted)
+        return None if decided is False and counted.closed < inputs else decided
 
-    return patched((advance, "_verdict", verdict))
+    return patched((fan_in, "decide", patient))
 
 
 def dispatch_before_gate() -> AbstractContextManager[None]:
@@ -170,19 +183,19 @@ def dispatch_before_gate() -> AbstractContextManager[None]:
 
 
 def cancel_leaves_tickets_open() -> AbstractContextManager[None]:
-    def end(_s: Orchestration, status: Status, _reason: str, _become: Status) -> list[ev.Event]:
+    def end(_s: Orchestration, status: Status, *_reason: Any, **_undo: Any) -> list[ev.Event]:
         return [ev.OrchestrationClosed(status)]
 
     return patched((advance, "_end", end))
 
 
 def ends_too_well() -> AbstractContextManager[None]:
-    return patched((advance, "_ending", lambda _s: Status.CONCLUIDA))
+    return patched((advance, "_ENDINGS", dict.fromkeys(Ending, lambda _s: Status.CONCLUIDA)))
 
 
 def deadline_ignored() -> AbstractContextManager[None]:
     def wake(s: Orchestration, now: datetime) -> Any:
-        return ([], Verdict.IDLE) if not s.status.final and now >= s.deadline else _wake(s, now)
+        return ([], Verdict.IDLE) if not s.status.final and s.out_of_time(now) else _wake(s, now)
 
     return patched((decide, "_wake", wake))
 
@@ -201,7 +214,7 @@ def notice_outcome_not_matched() -> AbstractContextManager[None]:
     def taken(s: Orchestration, report: Any, now: datetime) -> Any:
         if 0 <= report.notice < len(s.notices):
             report = replace(report, attempt=max(1, s.notices[report.notice].attempt))
-            s.notices[report.notice].phase = state.NoticePhase.OWED
+            s.notices[report.notice].phase = NoticePhase.OWED
         return delivered(s, report, now)
 
     return patched((notices, "delivered", taken))
@@ -238,32 +251,41 @@ def fact_outside_the_journal() -> AbstractContextManager[None]:
 
 def undone_in_order() -> AbstractContextManager[None]:
     def needed(s: Orchestration) -> list[int]:
-        return sorted(_needed(s))
+        return sorted(_to_undo(s))
 
-    return patched((compensation, "needed", needed))
+    return patched((advance, "_to_undo", needed))
 
 
 def only_the_failure_is_undone() -> AbstractContextManager[None]:
     def needed(s: Orchestration) -> list[int]:
-        return [p for p in _needed(s) if s.tickets[p].status is not Status.CONCLUIDA]
+        return [p for p in _to_undo(s) if s.tickets[p].status is not Status.CONCLUIDA]
 
-    return patched((compensation, "needed", needed))
+    return patched((advance, "_to_undo", needed))
 
 
 def all_undone_at_once() -> AbstractContextManager[None]:
-    def extended(whole: plan.Plan, undone: list[int]) -> plan.Plan:
-        grown = _extended(whole, undone)
-        for task in grown.tasks[len(whole.tasks) :]:
+    def additions(whole: plan.Plan, undone: list[int]) -> plan.Added:
+        added = _additions(whole, undone)
+        for task in added.tasks:
             task.after = None
-        return grown
+        return added
 
-    return patched((compensation, "extended", extended), (state, "extended", extended))
+    return patched((compensation, "additions", additions))
+
+
+def compensation_by_constants() -> AbstractContextManager[None]:
+    """The journal says that something is undone, and leaves to the code how."""
+
+    def started(_whole: plan.Plan, undone: list[int]) -> ev.CompensationStarted:
+        return ev.CompensationStarted(undone, UndoCause.TASK_FAILED)
+
+    return patched((compensation, "started", started))
 
 
 def does_not_wait_for_a_human() -> AbstractContextManager[None]:
     def changed(s: Orchestration, event: ev.Event, now: datetime) -> list[ev.Event]:
         if isinstance(event, ev.ApprovalAsked):
-            return advance._first(s)
+            return advance._first(s, now)
         return _advance(s, event, now)
 
     return patched((advance, "advance", changed), (step, "advance", changed))
@@ -271,9 +293,9 @@ def does_not_wait_for_a_human() -> AbstractContextManager[None]:
 
 def what_was_undone_counts_as_done() -> AbstractContextManager[None]:
     def ending(s: Orchestration) -> Status:
-        return Status.CONCLUIDA if s.undoes else _ending(s)
+        return Status.CONCLUIDA if s.undoes else _by_majority(s)
 
-    return patched((compensation, "ending", ending))
+    return patched((advance, "_ENDINGS", {**advance._ENDINGS, Ending.MAJORITY: ending}))
 
 
 def any_answer_counts_for_what_undoes() -> AbstractContextManager[None]:
@@ -286,10 +308,12 @@ MUTANTS = [
     Mutant("undone in the order of doing", undone_in_order, _FLOW, 100),
     Mutant("only the failure is undone", only_the_failure_is_undone, _FLOW, 100),
     Mutant("everything is undone at once", all_undone_at_once, _FLOW, 100),
+    Mutant("the journal does not say how it is undone", compensation_by_constants, _FLOW, 100),
     Mutant("no human is waited for", does_not_wait_for_a_human, _FLOW, 50),
     Mutant("what was undone counts as done", what_was_undone_counts_as_done, _FLOW, 100),
     Mutant("no duplicate detection", no_duplicate_detection, _CORE, 50),
     Mutant("a late answer overwrites", late_answer_overwrites, _CORE, 50),
+    Mutant("a conflicting answer is dropped", conflicting_answer_is_dropped, _CORE, 50),
     Mutant("the attempt is not fenced", attempt_not_fenced, _CORE, 100),
     Mutant("an answer during the wait counts", failure_after_success_counts, ("core-masked",), 100),
     Mutant("a stale timer fires", stale_timer_fires, ("core-masked",), 200),

@@ -11,125 +11,134 @@ from typing import Any
 
 from oraculo.adapters import clock
 from oraculo.adapters.clock import MonotonicClock
-from oraculo.adapters.stores import catalogue, sqlite_write
+from oraculo.adapters.stores import shared_sql
+from oraculo.adapters.stores.sqlite import write as sqlite_write
 from oraculo.core import effects
 from oraculo.core.commands import Start
-from oraculo.engines import local
-from oraculo.engines.local import LocalEngine
-from oraculo.errors import BrokerError, StoreError
-from oraculo.ports.broker import Delivery, Outgoing, Settlement
-from oraculo.runtime.cache import StateCache
-from oraculo.runtime.gateway import Gateway
-from oraculo.runtime.handle import Handler
-from oraculo.runtime.intake import Intake
-from oraculo.runtime.notices import Notices
-from oraculo.runtime.timers import Timers
-from oraculo.runtime.work import Fate, Outcome
+from oraculo.errors import StoreError
+from oraculo.ports.broker import ALL_CONFIRMED, Delivery, Outgoing, PublishReport, Settlement
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.work import Fate, Outcome, Work
+from oraculo.runtime import leases
+from oraculo.runtime.consumer import QueueConsumer
+from oraculo.runtime.effects.notices import Notices
+from oraculo.runtime.effects.postponed import Postponed
+from oraculo.runtime.effects.publisher import Publisher
+from oraculo.runtime.kernel import recovery
+from oraculo.runtime.kernel.cache import StateCache
+from oraculo.runtime.kernel.commands import CommandQueue
+from oraculo.runtime.kernel.decider import CoreDecider
+from oraculo.runtime.kernel.handler import Handler
+from oraculo.runtime.kernel.kernel import Kernel
+from oraculo.runtime.kernel.states import States
+from oraculo.runtime.kernel.timers import Timers
+from oraculo.runtime.kernel.transaction import Transaction
+from oraculo.runtime.leases import HttpLeases
 from oraculo.simulation.mutants import Mutant, patched
 
 _BOTH = ("masked", "unmasked")
 _UNMASKED = ("unmasked",)
 
-_init, _recover = LocalEngine.__init__, LocalEngine._recover
-_commit, _state, _one = Handler._commit, Handler.state, Handler._one
-_take, _to_queue, _set, _apply = Intake.take, Notices._to_queue, Timers.set, sqlite_write.apply
+_init, _recover, _attempt = Kernel.__init__, Kernel._recover, Publisher._attempt
+_commit, _state, _decide = Handler._commit, States.state, CoreDecider.decide
+_take, _to_queue, _set, _apply = QueueConsumer.take, Notices._to_queue, Timers.set, sqlite_write.apply
 
 
-def _built(change: Callable[[LocalEngine], None]) -> AbstractContextManager[None]:
-    """Every engine is changed right after it was built."""
+def _built(change: Callable[[Kernel], None]) -> AbstractContextManager[None]:
+    """Every kernel is changed right after it was built."""
 
-    def init(self: LocalEngine, *args: Any, **options: Any) -> None:
+    def init(self: Kernel, *args: Any, **options: Any) -> None:
         _init(self, *args, **options)
         change(self)
 
-    return patched((LocalEngine, "__init__", init))
+    return patched((Kernel, "__init__", init))
 
 
 def ack_before_commit() -> AbstractContextManager[None]:
-    async def take(self: Intake, deliveries: Sequence[Delivery]) -> None:
+    async def take(self: QueueConsumer, deliveries: Sequence[Delivery]) -> None:
         await self._settle([Settlement(delivery) for delivery in deliveries])
         await _take(self, deliveries)
 
-    return patched((Intake, "take", take))
+    return patched((QueueConsumer, "take", take))
 
 
 def ack_although_it_failed() -> AbstractContextManager[None]:
-    async def take(self: Intake, deliveries: Sequence[Delivery]) -> None:
+    async def take(self: QueueConsumer, deliveries: Sequence[Delivery]) -> None:
         with suppress(StoreError):
             await self._submit([self._translate(delivery.body, self.queue) for delivery in deliveries])
         await self._settle([Settlement(delivery) for delivery in deliveries])
 
-    return patched((Intake, "take", take))
+    return patched((QueueConsumer, "take", take))
 
 
 def publish_before_commit() -> AbstractContextManager[None]:
-    def change(engine: LocalEngine) -> None:
-        commit = engine.handler._commit
+    def change(kernel: Kernel) -> None:
+        handler = kernel._commits._handler
+        commit = handler._commit
 
-        async def early(handled: Any, outcomes: Any) -> None:
-            for done in handled.batch.steps:
-                engine.performer.take(done.state, done.effects)
+        async def early(transaction: Transaction) -> None:
+            for done in transaction.steps:
+                kernel._effects.take(done.state, done.effects)
             await asyncio.sleep(0.001)
-            await commit(handled, outcomes)
+            await commit(transaction)
 
-        engine.handler._commit = early  # type: ignore[method-assign]
+        handler._commit = early  # type: ignore[method-assign]
 
     return _built(change)
 
 
 def answer_before_commit() -> AbstractContextManager[None]:
-    async def early(self: Handler, handled: Any, outcomes: Any) -> None:
-        for work, outcome in outcomes:
+    async def early(self: Handler, transaction: Transaction) -> None:
+        for work, outcome in transaction.outcomes:
             work.settle(outcome)
+        transaction.outcomes = []
         await asyncio.sleep(0.001)
-        await _commit(self, handled, [])
+        await _commit(self, transaction)
 
     return patched((Handler, "_commit", early))
 
 
 def lost_confirm_is_done() -> AbstractContextManager[None]:
-    class Trusting:
-        def __init__(self, broker: Any) -> None:
-            self._broker = broker
-            self.scheme = broker.scheme
+    async def attempt(self: Publisher, messages: Sequence[Outgoing]) -> tuple[PublishReport, Exception | None]:
+        await _attempt(self, messages)
+        return ALL_CONFIRMED, None
 
-        async def publish(self, messages: Sequence[Outgoing]) -> None:
-            with suppress(BrokerError):
-                await self._broker.publish(messages)
-
-    def change(engine: LocalEngine) -> None:
-        engine.performer._broker = Trusting(engine.broker)  # type: ignore[assignment]
-
-    return _built(change)
+    return patched((Publisher, "_attempt", attempt))
 
 
 def recovery_forgets_owed() -> AbstractContextManager[None]:
-    return patched((local, "owed_effects", lambda *_args, **_options: []))
+    return patched((recovery, "owed_effects", lambda *_args, **_options: []))
 
 
 def recovery_forgets_timers() -> AbstractContextManager[None]:
-    async def recover(self: LocalEngine) -> None:
+    async def recover(self: Kernel) -> None:
         await _recover(self)
-        self.timers = Timers()
+        loop = self._recovery._timers
+        assert loop is not None
+        loop.timers = Timers()
 
-    return patched((LocalEngine, "_recover", recover))
+    return patched((Kernel, "_recover", recover))
 
 
 def no_resend_on_volatile_broker() -> AbstractContextManager[None]:
-    return patched((local, "owed_effects", lambda state, _forgotten=None: effects.owed_effects(state)))
+    return patched((recovery, "owed_effects", lambda state, _forgotten=None: effects.owed_effects(state)))
+
+
+def order_without_room_is_forgotten() -> AbstractContextManager[None]:
+    return patched((Postponed, "add", lambda _self, _owed, _reason: None))
 
 
 def no_recovery_after_store_failure() -> AbstractContextManager[None]:
-    """A transaction that failed and was written all the same: nobody does what it owes."""
+    """A transaction failed and was written all the same: what it owes is never done."""
 
-    async def forget(self: LocalEngine) -> None:
-        self.handler.doubtful.clear()
+    async def forget(_self: recovery.Recovery, _uncertain: dict[int, int]) -> None:
+        return
 
-    return patched((LocalEngine, "_settle_doubts", forget))
+    return patched((recovery.Recovery, "resolve", forget))
 
 
 def own_work_lost_with_the_store() -> AbstractContextManager[None]:
-    return patched((LocalEngine, "_keep_own", lambda _self, _works: None))
+    return patched((CommandQueue, "requeue_internal", lambda _self, _works: None))
 
 
 def notice_gives_up_when_store_is_away() -> AbstractContextManager[None]:
@@ -154,20 +163,20 @@ def no_version_check() -> AbstractContextManager[None]:
 
 
 def duplicates_not_counted() -> AbstractContextManager[None]:
-    def counted(batch: Any, work: Any, outcome: Outcome) -> Outcome:
+    def count(self: Transaction, work: Work, outcome: Outcome) -> Outcome:
         if work.queue and outcome.fate is not Fate.DUPLICATE:
-            batch.counts[work.queue, outcome.fate.value] += 1
+            self.batch.counts[work.queue, outcome.fate.value] += 1
         return outcome
 
-    return patched((Handler, "_counted", staticmethod(counted)))
+    return patched((Transaction, "count", count))
 
 
 def quarantine_drops_the_bytes() -> AbstractContextManager[None]:
-    def quarantine(_self: Handler, batch: Any, work: Any, dead: Any, run: int = 0) -> Outcome:
-        batch.counts[dead.queue, Fate.QUARANTINED.value] += 1
+    def quarantine(self: Transaction, work: Work, dead: DeadLetter, run: int = 0) -> Outcome:
+        self.batch.counts[dead.queue, Fate.QUARANTINED.value] += 1
         return Outcome(Fate.QUARANTINED, dead.reason, run, work.correlation_id)
 
-    return patched((Handler, "_quarantine", quarantine))
+    return patched((Transaction, "quarantine", quarantine))
 
 
 def two_ids_for_one_notice() -> AbstractContextManager[None]:
@@ -211,57 +220,57 @@ def earlier_timer_ignored() -> AbstractContextManager[None]:
 
 
 def same_name_twice() -> AbstractContextManager[None]:
-    return patched((Handler, "_known", lambda *_: None))
+    return patched((CoreDecider, "_known", lambda *_: None))
 
 
 def leases_never_expire() -> AbstractContextManager[None]:
-    async def sweep(_self: Gateway) -> int:
+    async def sweep(_self: HttpLeases) -> int:
         return 0
 
-    return patched((Gateway, "sweep", sweep))
+    return patched((HttpLeases, "sweep", sweep))
 
 
 def readers_see_the_future() -> AbstractContextManager[None]:
-    """Nobody waits for the commit before looking at a state."""
+    """A state is looked at before its commit has returned."""
 
-    async def state(self: Handler, run: int) -> Any:
+    async def state(self: States, run: int) -> Any:
         cached = self.cache.get(run)
         return cached if cached is not None else await _state(self, run)
 
-    return patched((Handler, "state", state))
+    return patched((States, "state", state))
 
 
 def conflict_dropped_silently() -> AbstractContextManager[None]:
     """Another request under a name that is taken, from a queue: acknowledged, and gone."""
 
-    def one(self: Handler, work: Any, now: datetime, handled: Any, keys: Any, broken: set[int]) -> Outcome:
+    def decide(self: CoreDecider, work: Work, transaction: Transaction, at: datetime | None = None) -> Outcome:
         if isinstance(work.command, Start):
-            known = self._known(work, work.command, keys)
+            known = self._known(work, work.command, transaction)
             if known is not None and known.fate is Fate.CONFLICT:
-                return self._counted(handled.batch, work, known)
-        return _one(self, work, now, handled, keys, broken)
+                return transaction.count(work, known)
+        return _decide(self, work, transaction, at)
 
-    return patched((Handler, "_one", one))
+    return patched((CoreDecider, "decide", decide))
 
 
 def lease_of_a_finished_ticket_is_lost() -> AbstractContextManager[None]:
-    """The gateway thinks that nobody wants any message, and acknowledges it."""
+    """The gateway takes every message for unwanted, and acknowledges it."""
 
-    async def wanted(_self: Gateway, _ticket: str, attempt: int) -> bool:
+    def wants(_state: Any, _ticket: str, attempt: int) -> bool:
         return attempt > 1
 
-    return patched((Gateway, "_wanted", wanted))
+    return patched((leases, "_wants", wants))
 
 
 def catalogue_says_nothing_is_owed() -> AbstractContextManager[None]:
-    row = catalogue.row_of
+    row = shared_sql.row_of
 
     def forgetful(state: Any) -> list[Any]:
         values = row(state)
         values[5] = 0
         return values
 
-    return patched((catalogue, "row_of", forgetful))
+    return patched((shared_sql, "row_of", forgetful))
 
 
 MUTANTS = [
@@ -273,6 +282,7 @@ MUTANTS = [
     Mutant("recovery forgets what is owed", recovery_forgets_owed, _UNMASKED, 100),
     Mutant("recovery forgets the timers", recovery_forgets_timers, _BOTH, 150),
     Mutant("no resend on a volatile broker", no_resend_on_volatile_broker, _UNMASKED, 100),
+    Mutant("an order without room is forgotten", order_without_room_is_forgotten, _UNMASKED, 100),
     Mutant("no recovery after a store failure", no_recovery_after_store_failure, _BOTH, 600, 250),
     Mutant("own work is lost with the store", own_work_lost_with_the_store, _BOTH, 200),
     Mutant("a notice gives up when the store is away", notice_gives_up_when_store_is_away, _BOTH, 900),

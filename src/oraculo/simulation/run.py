@@ -10,19 +10,34 @@ from hashlib import blake2b
 from multiprocessing import get_context
 
 from oraculo.simulation.core_world import run_core
+from oraculo.simulation.retry_world import run_retry
 from oraculo.simulation.trace import Report, Violation
 from oraculo.simulation.world import run_engine
 
-KINDS = ("core-masked", "core-unmasked", "flow-masked", "flow-unmasked", "masked", "unmasked")
-CHUNK = 25
+KINDS = (
+    *("core-masked", "core-unmasked", "flow-masked", "flow-unmasked", "tasks-masked", "tasks-unmasked"),
+    *("maps-masked", "maps-unmasked", "loops-masked", "loops-unmasked"),
+    *("children-masked", "children-unmasked", "waits-masked", "waits-unmasked"),
+    *("undo-masked", "undo-unmasked", "retries-masked", "retries-unmasked"),
+    *("masked", "unmasked", "ceiling-masked", "ceiling-unmasked"),
+    *("brokers-masked", "brokers-unmasked", "tokens-masked", "tokens-unmasked"),
+    *("replicas-masked", "replicas-unmasked"),
+)
+_CORE = ("core", "flow", "tasks", "maps", "loops", "children", "waits", "undo", "retries")
+CORE_KINDS = tuple(kind for kind in KINDS if kind.startswith(_CORE))
+CHUNK_SEEDS = 25
 
 
 def run_world(kind: str, seed: int, *, keep: bool = False) -> Report:
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is not a kind of world; there are {', '.join(KINDS)}")
     what, _, masked = kind.rpartition("-")
+    if what in ("ceiling", "brokers", "tokens", "replicas"):
+        return run_engine(seed, masked=masked == "masked", keep=keep, what=what)
+    if what == "retries":
+        return run_retry(seed, masked=masked == "masked", keep=keep)
     if what:
-        return run_core(seed, masked=masked == "masked", flow=what == "flow", keep=keep)
+        return run_core(seed, masked=masked == "masked", what=what, keep=keep)
     return run_engine(seed, masked=kind == "masked", keep=keep)
 
 
@@ -71,7 +86,7 @@ def run_many(
     worlds: Sequence[tuple[str, int]], jobs: int, progress: Callable[[Summary], None] | None = None
 ) -> Summary:
     """All of them, over `jobs` processes; `progress` gets each part as it comes in."""
-    chunks = [worlds[start : start + CHUNK] for start in range(0, len(worlds), CHUNK)]
+    chunks = [worlds[start : start + CHUNK_SEEDS] for start in range(0, len(worlds), CHUNK_SEEDS)]
     total = Summary()
     for part in _parts(chunks, jobs):
         total.merge(part)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
+from oraculo.core.digests import bytes_of
 from oraculo.core.plan import Plan
 from oraculo.simulation.facts import Answer
+from oraculo.simulation.forgers import Forger
 from oraculo.simulation.loop import EPOCH, VirtualLoop
 from oraculo.simulation.trace import Trace
 
@@ -61,12 +63,16 @@ class Scene:
         self.loop = loop
         self.trace = trace
         self.dials = dials
+        self.forger: Forger | None = None  # set: orders have tokens, and answers need them
+        self.ceiling: int | None = None  # tickets of Fluxo C that may be out at once
+        self.freezes = 0.0  # chance that a process stands still between a commit and its messages
         self.faults = True
         self.wall_offset = 0.0
         self.store_down: str | None = None  # "full": nothing can be written; "away": not even read
-        self.answers: dict[int, Answer] = {}  # by digest
+        self.answers: dict[int, Answer] = {}  # by the digest of their bytes
         self.plans: dict[str, Plan] = {}  # by correlation_id
         self._counter = 0
+        self.lives = 0  # of all processes
 
     def log(self, text: str) -> None:
         self.trace.now = self.loop.time()
@@ -90,11 +96,19 @@ class Scene:
         self._counter += 1
         return self._counter
 
+    def next_life(self) -> int:
+        self.lives += 1
+        return self.lives
+
     def wall(self) -> float:
         return EPOCH + self.loop.time() + self.wall_offset
 
     def timestamp(self) -> datetime:
         return datetime.fromtimestamp(EPOCH + self.loop.time(), UTC)
+
+    def database_clock(self) -> datetime:
+        """The clock of a database that several processes share. It is never set."""
+        return self.timestamp()
 
     async def sleep(self, least: float, most: float) -> None:
         await asyncio.sleep(round(self.rng.uniform(least, most), 6))
@@ -105,7 +119,7 @@ class Scene:
     # -- what journals ask -------------------------------------------------------------------------------------------
 
     def answer(self, digest: int) -> Answer | None:
-        return self.answers.get(digest)
+        return self.answers.get(bytes_of(digest))
 
     def honest_timeouts(self) -> bool:
         return not self.dials.masked

@@ -6,41 +6,45 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 import orjson
 
-from oraculo.adapters.stores import sqlite_read
 from oraculo.adapters.stores.instants import from_micros_or_none
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.connections import fetch
+from oraculo.adapters.stores.sqlite.store import SqliteStore
+from oraculo.core.replay import replay_step
 from oraculo.core.state import Orchestration
-from oraculo.core.step import step
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Kind
 from oraculo.ports.broker import Delivery, Outgoing
-from oraculo.ports.store import Batch, Recorded
+from oraculo.ports.journal import Batch, Recorded
+from oraculo.simulation import task_rules
 from oraculo.simulation.facts import Answer
-from oraculo.simulation.invariants import Journal
+from oraculo.simulation.invariants import CheckedJournal
+from oraculo.simulation.pause_watch import PauseWatch
 from oraculo.simulation.plans import NOTICES
+from oraculo.simulation.replica_rules import ReplicaRules
 from oraculo.simulation.scene import Scene
+from oraculo.simulation.under_ceiling import Alive, CeilingWatch
 from oraculo.wire import names, records
 
 _ROW = "SELECT status, version, wake_at, owes, open, closed_at FROM runs WHERE run = ?"
-LATE_MOST = timedelta(seconds=1.1)
+MAX_LATENESS = timedelta(seconds=1.1)
+SHARED_MAX_LATENESS = timedelta(seconds=3.5)  # the process that should have woken it may be gone: another one looks
 HTTP = "http"  # answers that came over HTTP; counted like a queue
 INTAKES = (names.RESULTS, names.REQUESTS, HTTP)
 
 
-class Alive(Protocol):
-    number: int
-    alive: bool
+def intake(queue: str) -> str:
+    """The queue without the broker that its messages came from, which is counted apart where there are several."""
+    return queue.partition("@")[0]
 
 
 class Watch:
     def __init__(self, scene: Scene, store: SqliteStore) -> None:
         self.scene = scene
         self.store = store
-        self.journals: dict[int, Journal] = {}
+        self.journals: dict[int, CheckedJournal] = {}
         self.by_name: dict[str, int] = {}
         self.states: dict[int, Orchestration] = {}  # replayed from the journal alone
         self.confirmed_ids: set[str] = set()
@@ -48,6 +52,9 @@ class Watch:
         self.notices: dict[str, bytes] = {}
         self.dead: set[bytes] = set()
         self.quiet_at: datetime | None = None  # from then on nothing excuses a late timer
+        self.ceiling = CeilingWatch(scene, self.states)
+        self.paused = PauseWatch(scene, self.journals)
+        self.replicas = ReplicaRules(scene, self.journals)
         self._position = 0
         self._books: Counter[tuple[int, str, str]] = Counter()  # (life, queue, what) → how many
         self._pace: dict[int, float] = {}  # life → the clock it shows, less the time that passed
@@ -67,16 +74,19 @@ class Watch:
 
     async def committed(self, batch: Batch, life: Alive) -> None:
         self.scene.count("commits")
-        self._clock(batch.at, life)
+        if not self.replicas.shared:
+            self._clock(batch.at, life)
         for (queue, _verdict), number in batch.counts.items():
-            if queue in INTAKES:
-                self._book(life, queue, "counted", number)
+            if intake(queue) in INTAKES:
+                self._book(life, intake(queue), "counted", number)
         self.dead.update(letter.body for letter in batch.dead)
         touched: set[int] = set()
-        for recorded in await self.store.tail(self._position, 1000):
+        news = await self.store.tail(self._position, 1000)
+        for recorded in news:
             self._position = recorded.position
             self._record(recorded)
             touched.add(recorded.run)
+        self.replicas.committed(life.number, batch.at, news)
         for done in {done.state.run: done for done in batch.steps}.values():
             run = done.state.run
             if run not in touched:
@@ -97,22 +107,24 @@ class Watch:
         self.scene.trace.mix(body)
         journal = self.journals.get(recorded.run)
         if journal is None:
-            journal = self.journals[recorded.run] = Journal(self, self.scene.violate)
+            journal = self.journals[recorded.run] = CheckedJournal(self, self.scene.violate)
         self.scene.count("events", len(recorded.events))
         journal.read(recorded)
         self.by_name[journal.name] = recorded.run
         due_at = recorded.at - journal.late_by
-        if self.quiet_at is not None and due_at > self.quiet_at and journal.late_by > LATE_MOST:
+        most = SHARED_MAX_LATENESS if self.replicas.shared else MAX_LATENESS
+        if self.quiet_at is not None and due_at > self.quiet_at and journal.late_by > most:
             self.scene.violate("timers are punctual", f"{journal.name}: late by {journal.late_by}")
-        cause = records.cause_of(recorded.run, recorded.events)
-        again = step(self.states.get(recorded.run), cause, recorded.at)
+        again = replay_step(self.states.get(recorded.run), recorded)
         self.states[recorded.run] = again.state
+        self.ceiling.committed(recorded)
+        self.paused.committed(recorded)
         if again.events != recorded.events:
             self.scene.violate("replay gives the same", f"{journal.name} from event {recorded.first}")
 
     def catalogued(self, run: int) -> None:
         state = self.states[run]
-        rows = self.store._inline(lambda connection: sqlite_read.fetch(connection, _ROW, (run,)))
+        rows = self.store.connections.run_inline(lambda connection: fetch(connection, _ROW, (run,)))
         status, version, wake_at, owes, still_open, closed_at = rows[0]
         shown = (status, version, from_micros_or_none(wake_at), owes, still_open, from_micros_or_none(closed_at))
         wanted = (state.status.value, state.version, state.wake_at(), state.owes, state.open, state.closed_at)
@@ -131,6 +143,11 @@ class Watch:
                 wrong = self._ghost(message)
                 if wrong:
                     self.scene.violate("no ghosts", f"{message.message_id}: {wrong}")
+                else:
+                    body = orjson.loads(message.body)
+                    run, position = parse_ticket_id(body["ticket_id"]) or (0, 0)
+                    self.ceiling.publishing((run, position, body["tentativa"]), life)
+                    self.paused.publishing(run, position)
 
     def _ghost(self, message: Outgoing) -> str | None:
         """What is wrong with an order, seen from what is committed."""
@@ -145,15 +162,21 @@ class Watch:
             return f"attempt {attempt} is not committed"
         if (message.message_id, message.queue) != (f"{body['ticket_id']}.{attempt}", task.queue):
             return f"wrong name or queue {message.queue}"
-        if task.kind is Kind.EXECUCAO and body["payload"]["dados"] != self._inputs(journal, task.after):
+        if task.kind is Kind.EXECUCAO and body["payload"]["dados"] != self._inputs(journal, position):
             return "it carries other data than its gate collected"
         return None
 
     @staticmethod
-    def _inputs(journal: Journal, gate: int | None) -> list[dict[str, object]]:
+    def _inputs(journal: CheckedJournal, position: int) -> list[dict[str, object]]:
+        plan, spec = journal.plan, task_rules.spec_of(journal.plan, position)
+        if spec is not None:
+            return task_rules.given_to(plan, position, journal.tickets, journal.grown_result)
+        if journal.maps.is_item(position) or journal.loops.is_round(position):
+            return []
+        gate = plan.tasks[position].after
         wanted: list[dict[str, object]] = []
-        for position in journal.plan.gates[gate].inputs if gate is not None else ():
-            task, seen = journal.plan.tasks[position], journal.tickets[position]
+        for one in plan.gates[gate].inputs if gate is not None else ():
+            task, seen = plan.tasks[one], journal.tickets[one]
             key = "fonte" if task.kind is Kind.COLETA else "executador"
             wanted.append({key: task.name, "status": seen.status.value, "dados": orjson.loads(seen.dados)})
         return wanted
@@ -210,9 +233,10 @@ class Watch:
 
     def in_doubt(self, batch: Batch, life: Alive) -> None:
         """Committed, and the engine is told that it is not."""
+        self.paused.in_doubt(batch)
         for (queue, _verdict), number in batch.counts.items():
-            if queue in INTAKES:
-                self._book(life, queue, "doubt", number)
+            if intake(queue) in INTAKES:
+                self._book(life, intake(queue), "doubt", number)
 
     def handed(self, queue: str, deliveries: Sequence[Delivery], life: Alive) -> None:
         if queue in INTAKES and deliveries:
@@ -241,7 +265,7 @@ class Watch:
         return answer.attempt in answered if answer.echoed else bool(answered)
 
 
-def notice_ids(journal: Journal) -> list[str]:
+def notice_ids(journal: CheckedJournal) -> list[str]:
     """The one id that each notice of an orchestration has."""
     notify = journal.plan.notify
     ids = [f"orc_{journal.run:x}_0"] if notify.webhook else []

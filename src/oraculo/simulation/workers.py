@@ -17,7 +17,7 @@ from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import BrokerError, BusyError, StoreError, UnknownIdError
 from oraculo.ports.broker import Delivery, Outgoing, Settlement
-from oraculo.runtime.gateway import Lease
+from oraculo.runtime.leases import Lease
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.facts import Answer
 from oraculo.simulation.faults import Life, ProcessDiedError
@@ -55,7 +55,8 @@ class Behaviour:
         self.kind = scene.rng.choices(list(weights), list(weights.values()))[0]
         if self.kind == "die" and not can_die:
             self.kind = "ok"
-        if self.kind == "bare" and not unique_name(scene.plans[order.message.correlation_id], order.position):
+        plan = scene.plans[order.message.correlation_id]
+        if self.kind == "bare" and not (order.position < len(plan.tasks) and unique_name(plan, order.position)):
             self.kind = "ok"
         scene.count(f"worker {self.kind}")
         scene.log(f"worker has …{(order.message.ticket_id or '')[-12:]}.{order.attempt}, will: {self.kind}")
@@ -67,6 +68,21 @@ class Behaviour:
             await scene.sleep(3, 14)
         else:
             await scene.sleep(0.001, 1.2)
+        answers = self._honest()
+        return answers if answers is None else [*self._forged(), *answers]
+
+    def _forged(self) -> list[bytes]:
+        """What a forger says to the same order, before its worker answers."""
+        message, forger = self.order.message, self.scene.forger
+        if forger is None:
+            return []
+        key = "fonte" if message.tipo_evento == "iniciar_coleta" else "executador"
+        forged = forger.answers(message, self._envelope({key: message.payload[key], "status": "ok"}))
+        self.scene.count("forged answers", len(forged))
+        return [strict_json.dumps(one) for one in forged]
+
+    def _honest(self) -> list[bytes] | None:
+        scene = self.scene
         match self.kind:
             case "hang" | "die":
                 return None
@@ -94,6 +110,8 @@ class Behaviour:
         body = self._envelope(payload)
         if echoed:
             body |= {"ticket_id": message.ticket_id, "tentativa": self.order.attempt}
+        if message.token is not None:
+            body["token"] = message.token
         raw = strict_json.dumps(body)
         dados = payload["dados"] if collects else payload
         scene.said(raw, Answer(message.ticket_id or "", self.order.attempt, ok, definitivo, dados, echoed))
@@ -159,13 +177,11 @@ async def _serve(scene: Scene, connection: Connection | MemoryBroker, delivery: 
 async def _send(scene: Scene, connection: Connection | MemoryBroker, raw: bytes) -> None:
     """Until it is confirmed; a lost confirmation makes a duplicate."""
     while True:
-        try:
-            await connection.publish([Outgoing(names.RESULTS, raw, "")])
+        report = await connection.publish([Outgoing(names.RESULTS, raw, "")])
+        if report.complete:
             if not scene.trouble(scene.dials.lost_confirm / 2):
                 return
             scene.count("confirms lost")
-        except BrokerError:
-            pass
         await scene.sleep(0.1, 1.0)
 
 

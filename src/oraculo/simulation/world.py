@@ -10,6 +10,7 @@ import logging
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from random import Random
@@ -18,12 +19,16 @@ from typing import Any
 import structlog
 
 from oraculo.adapters.brokers.memory import MemoryBroker
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.simulation import endings, loop
 from oraculo.simulation.broker import ModelBroker
 from oraculo.simulation.clients import Client
+from oraculo.simulation.facts import NEVER
 from oraculo.simulation.faults import Life, task_factory
+from oraculo.simulation.fleet import Fleet
+from oraculo.simulation.forgers import Forger
 from oraculo.simulation.loop import VirtualLoop, wall_clock
+from oraculo.simulation.operators import operator, pauser
 from oraculo.simulation.plans import QUEUES
 from oraculo.simulation.process import Process
 from oraculo.simulation.scene import Dials, Scene
@@ -32,19 +37,42 @@ from oraculo.simulation.watch import Watch
 from oraculo.simulation.workers import broker_worker, http_worker
 from oraculo.wire import names
 
-PATIENCE = 30.0  # seconds after the last deadline
-UNMASKED_PATIENCE = 150.0  # seconds after the faults, when there are no deadlines to wait for
+SETTLE_TIMEOUT_S = 30.0  # seconds after the last deadline
+REJOIN_TIMEOUT_S = 5.0  # for a replica that was frozen to find out that others took over from it
+UNMASKED_SETTLE_TIMEOUT_S = 150.0  # seconds after the faults, when there are no deadlines to wait for
 
 
 class World:
-    def __init__(self, seed: int, loop: VirtualLoop, trace: Trace, *, masked: bool) -> None:
-        rng = Random(f"engine {seed} {masked}")
-        self.scene = Scene(rng, loop, trace, Dials.draw(rng, masked))
+    """`what` is "ceiling": plans of Fluxo C share a few places with workers, on a broker that keeps what it confirmed;
+    or "brokers": there are two of them, with failover, and each goes away by itself; or "tokens": orders have tokens,
+    answers need them, and a forger answers without; or "replicas": several processes share a database, and each dies
+    and freezes by itself."""
+
+    def __init__(self, seed: int, loop: VirtualLoop, trace: Trace, *, masked: bool, what: str = "engine") -> None:
+        rng = Random(f"{what} {seed} {masked}")
+        dials = Dials.draw(rng, masked)
+        if what == "brokers":
+            dials = replace(dials, volatile=False, broker_down_every=dials.broker_down_every or 4)
+        if what == "replicas":
+            dials = replace(dials, volatile=False, crash_every=dials.crash_every or 6)
+        if what == "ceiling":
+            dials = replace(dials, volatile=False, lossy=False, broker_down_every=0, lost_confirm=0)
+        self.scene = Scene(rng, loop, trace, dials)
+        if what == "ceiling":
+            self.scene.ceiling = rng.randint(1, 3)
+        if what == "tokens":
+            self.scene.forger = Forger(rng)
         self.trace = trace
+        self._operator = Random(f"operator {what} {seed} {masked}")
+        self._pauser = Random(f"pauser {what} {seed} {masked}")
         self.store = SqliteStore(":memory:", threads=False)
         self.watch = Watch(self.scene, self.store)
-        self.model = ModelBroker(self.scene)
-        self.process = Process(self.scene, self.store, self.watch, self.model)
+        names_of_models = ("one", "two") if what == "brokers" else ("model",)
+        self.models = [ModelBroker(self.scene, name) for name in names_of_models]
+        self.process = Process(self.scene, self.store, self.watch, self.models)
+        if what == "replicas":
+            self.scene.freezes = rng.choice((0, 0.02, 0.1))
+            self.process = Fleet(self.scene, self.store, self.watch, self.models, rng.randint(2, 3))
         self.clients: list[Client] = []
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -56,6 +84,9 @@ class World:
         try:
             self._people()
             self._go(self.process.run())
+            self._go(operator(self.process, self._operator))
+            if not isinstance(self.process, Fleet):  # what another replica has in hand goes out although it is paused
+                self._go(pauser(self.process, self.watch, self._pauser))
             trouble = self._go(self._trouble())
             await self._until(scene.dials.horizon, lambda: False)
             trouble.cancel()
@@ -68,13 +99,13 @@ class World:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            if self.process.life is not None:
-                self.process.life.kill("the world ends")
+            for life in self.process.lives_now():
+                life.kill("the world ends")
             await asyncio.sleep(0)
             await self.store.close()
             self.trace.now = scene.loop.time()
             scene.count("worlds")
-            scene.count("lives", self.process.lives)
+            scene.count("lives", scene.lives)
 
     def _go(self, work: Any) -> asyncio.Task[Any]:
         task = self.scene.loop.create_task(work)
@@ -90,10 +121,11 @@ class World:
             elif scene.dials.volatile:
                 self.process.inside.append(partial(_start_inside, scene, queue))
             else:
-                outside.spawn(partial(broker_worker, scene, self.model.connect, queue, outside))
-        connection = self.model.connect()
-        for number in range(scene.rng.randint(1, 4)):
-            client = Client(scene, self.process, self.watch, connection, f"orq-{number}")
+                for model in self.models:  # whoever works looks at all of them
+                    outside.spawn(partial(broker_worker, scene, model.connect, queue, outside))
+        connections = [model.connect() for model in self.models]
+        for number in range(scene.rng.randint(1, 4) if scene.ceiling is None else scene.rng.randint(3, 7)):
+            client = Client(scene, self.process, self.watch, connections[number % len(connections)], f"orq-{number}")
             self.clients.append(client)
             self._go(client.run())
             if scene.rng.random() < 0.25:
@@ -105,9 +137,10 @@ class World:
         dials = self.scene.dials
         kinds = [
             (self._crash, dials.crash_every),
-            (self._broker_down, 0 if dials.volatile else dials.broker_down_every),
+            *((self._broker_down, 0 if dials.volatile else dials.broker_down_every) for _ in self.models),
             (self._store_down, dials.store_down_every),
             (self._jump, 5 if dials.wall_jumps else 0),
+            (self._freeze, 6 if self.scene.freezes else 0),
         ]
         await asyncio.gather(*(self._every(mean, work) for work, mean in kinds if mean))
 
@@ -117,18 +150,26 @@ class World:
             await work()
 
     async def _crash(self) -> None:
-        life = self.process.life
         if self.scene.rng.random() < 0.2:
             await self.process.stop()
-        elif life is not None and life.alive:
+        elif lives := self.process.lives_now():
+            life = lives[0] if len(lives) == 1 else self.scene.rng.choice(lives)
             self.scene.count("crashes")
             self.scene.count("crash at any instant")
             life.kill("at any instant")
 
+    async def _freeze(self) -> None:
+        if lives := self.process.lives_now():
+            life = self.scene.rng.choice(lives)
+            life.freeze(round(self.scene.rng.uniform(0.5, 9), 3), "at any instant")
+
     async def _broker_down(self) -> None:
-        self.model.go_down()
+        model = self.models[0] if len(self.models) == 1 else self.scene.rng.choice(self.models)
+        if model.is_down:
+            return
+        model.go_down()
         await self.scene.sleep(0.05, 4)
-        self.model.come_up()
+        model.come_up()
 
     async def _store_down(self) -> None:
         scene = self.scene
@@ -151,8 +192,11 @@ class World:
     def _heal(self) -> None:
         self.scene.faults = False
         self.scene.store_down = None
-        if self.model.is_down:
-            self.model.come_up()
+        for model in self.models:
+            if model.is_down:
+                model.come_up()
+        for life in self.process.lives_now():
+            life.thaw()
         self.scene.log("the faults are over")
 
     # -- the end -----------------------------------------------------------------------------------------------------
@@ -175,12 +219,12 @@ class World:
             and self.process.idle()
             and all(journal.status is not None for journal in self.watch.journals.values())
             and not any(self._left(queue) for queue in (names.RESULTS, names.REQUESTS))
-            and not (self.process.life and self.watch.balanced(self.process.life))
+            and not any(self.watch.balanced(life) for life in self.process.lives_now())
         )
 
     def _left(self, queue: str) -> int:
         if not self.scene.dials.volatile:
-            return self.model.left(queue)
+            return sum(model.left(queue) for model in self.models)
         waiting, taken = self.process.memory.depths().get(queue, (0, 0)) if self.process.memory else (0, 0)
         return waiting + taken
 
@@ -191,11 +235,13 @@ class World:
         if now is not None:
             self.watch.quiet_at = now + timedelta(seconds=5)
         if self.scene.dials.masked:
-            deadlines = [j.deadline for j in self.watch.journals.values() if j.status is None]
+            journals = self.watch.journals.values()
+            open_ones = [j for j in journals if j.status is None and j.deadline != NEVER]
+            deadlines = [j.pauses.on_clock(j.deadline) for j in open_ones]
             last = max(deadlines, default=now)
-            most = max(0.0, (last - now).total_seconds()) + PATIENCE if now and last else PATIENCE
+            most = max(0.0, (last - now).total_seconds()) + SETTLE_TIMEOUT_S if now and last else SETTLE_TIMEOUT_S
         else:
-            most = UNMASKED_PATIENCE
+            most = UNMASKED_SETTLE_TIMEOUT_S
         if not await self._until(most, self._done) and not self.trace.violations:
             left = {queue: self._left(queue) for queue in (names.RESULTS, names.REQUESTS)}
             self.scene.violate("no orphans", f"{endings.why(self.watch, self.process, self.clients)}; left: {left}")
@@ -205,10 +251,14 @@ class World:
             if not wakes or now is None or self.trace.violations:
                 break
             await asyncio.sleep(max(0.0, (min(wakes) - now).total_seconds()) + 3)
-        await self._until(PATIENCE, self._settled)
+        await self._until(SETTLE_TIMEOUT_S, self._settled)
+        await self._until(REJOIN_TIMEOUT_S, lambda: not self.watch.replicas.outside(self._numbers()))
+
+    def _numbers(self) -> list[int]:
+        return [life.number for life in self.process.lives_now()]
 
     def _settled(self) -> bool:
-        """Done, and nothing is owed to anybody."""
+        """True when every orchestration has ended and nothing is owed."""
         return self._done() and not any(s.owes or s.wake_at() for s in self.watch.states.values())
 
 
@@ -237,14 +287,15 @@ def silence(trace: Trace) -> Iterator[None]:
         structlog.configure(**saved)
 
 
-def run_engine(seed: int, *, masked: bool, keep: bool = False) -> Report:
+def run_engine(seed: int, *, masked: bool, keep: bool = False, what: str = "engine") -> Report:
     trace = Trace(keep)
 
     async def main(virtual: VirtualLoop) -> None:
-        world = World(seed, virtual, trace, masked=masked)
+        world = World(seed, virtual, trace, masked=masked, what=what)
         with wall_clock(world.scene.wall, virtual.time):
             await world.run()
 
     with silence(trace):
         loop.run(main)
-    return trace.report("masked" if masked else "unmasked", seed)
+    kind = "masked" if masked else "unmasked"
+    return trace.report(kind if what == "engine" else f"{what}-{kind}", seed)

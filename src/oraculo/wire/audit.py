@@ -1,7 +1,7 @@
 """The audit chain: one record for every step of the journal, each sealed with a hash that the next one builds on.
 
-There is a chain for each orchestration. Its records follow from the journal alone, so whoever has the journal can make
-them again and compare, and two processes that write the same record write the same bytes (docs/adr/0020).
+There is a chain for each orchestration. Its records follow from the journal alone, so they can be made
+again from the journal and compared, and two processes that write the same record write the same bytes (docs/adr/0020).
 """
 
 from __future__ import annotations
@@ -12,20 +12,19 @@ from hashlib import sha256
 from typing import Any
 
 from oraculo.core.events import OrchestrationStarted
-from oraculo.core.ticket_id import plan_id
-from oraculo.ports.store import Recorded
+from oraculo.ports.journal import Recorded
 from oraculo.wire import records, strict_json, views
 
 GENESIS = "0" * 64  # what the first record of a chain builds on
-MAX_BODY = 8 * 1024 * 1024  # bytes; a longer step is told by its digest alone
-SEALED = ("run", "seq", "last_seq", "at", "workflow_id", "correlation_id", "events", "digest")
+BODY_MAX_BYTES = 8 * 1024 * 1024  # bytes; a longer step is told by its digest alone
+SEALED_FIELDS = ("run", "seq", "last_seq", "at", "workflow_id", "correlation_id", "events", "digest")
 
 Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Of an orchestration. One that is no plan of Fluxo C has a plan_id, and so a workflow_id, of its own."""
+    """What an orchestration is called."""
 
     plan_id: str
     workflow_id: str
@@ -33,11 +32,8 @@ class Names:
 
 
 def names_of(started: OrchestrationStarted) -> Names:
-    flow = started.plan.flow
-    if flow is not None:
-        return Names(flow.plan_id, flow.workflow_id, started.correlation_id)
-    plan = plan_id(started.run)
-    return Names(plan, f"orch-{plan}", started.correlation_id)
+    plan = started.plan.profile.labels(started.run)
+    return Names(plan.plan_id, plan.workflow_id, started.correlation_id)
 
 
 def record_of(step: Recorded, names: Names, previous: str) -> Record:
@@ -52,14 +48,14 @@ def record_of(step: Recorded, names: Names, previous: str) -> Record:
         "correlation_id": names.correlation_id,
         "events": [views.event_name(type(event)) for event in step.events],
         "digest": sha256(raw).hexdigest(),
-        "body": text if len(raw) <= MAX_BODY else None,
+        "body": text if len(raw) <= BODY_MAX_BYTES else None,
     }
     return {"_id": f"{step.run}:{step.first}", **record, "previous_hash": previous, "hash": seal(record, previous)}
 
 
 def seal(record: Mapping[str, Any], previous: str) -> str:
     """What is in `body` is sealed through its digest."""
-    return sha256(previous.encode() + strict_json.canonical({name: record[name] for name in SEALED})).hexdigest()
+    return sha256(previous.encode() + strict_json.canonical({name: record[name] for name in SEALED_FIELDS})).hexdigest()
 
 
 def chain(steps: Sequence[Recorded]) -> Iterator[Record]:
@@ -78,7 +74,7 @@ def chain(steps: Sequence[Recorded]) -> Iterator[Record]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`kind`: missing, altered or extra. `seq` is the number of the first event of its step."""
+    """`kind`: missing, altered, extra, deleted or unreadable. `seq` is the number of the first event of its step."""
 
     kind: str
     run: int
@@ -121,6 +117,11 @@ def broken_links(found: Sequence[Record]) -> Iterator[Problem]:
             previous, due = record["hash"], record["last_seq"] + 1
         except (KeyError, TypeError, AttributeError):
             yield _problem("altered", record, "fields are missing")
+
+
+def lost(record: Mapping[str, Any]) -> Problem:
+    """The problem of an orchestration that the audit has and the journal has lost, given one of its records."""
+    return _problem("deleted", record, "it is not in the journal any more, and was not pruned")
 
 
 def _problem(kind: str, record: Mapping[str, Any], detail: str) -> Problem:

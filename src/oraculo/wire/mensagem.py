@@ -16,7 +16,7 @@ from oraculo.errors import WireError
 from oraculo.wire import strict_json
 
 MAX_ID = 128
-MAX_ORDER = 64 * 1024 * 1024
+ORDER_MAX_BYTES = 64 * 1024 * 1024
 _HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
 _ISO_8601 = re.compile(rf"\d{{4}}-\d\d-\d\dT{_HOUR_MINUTE}:[0-5]\d(?:\.\d{{1,9}})?(?:Z|[+-]{_HOUR_MINUTE})", re.ASCII)
 _EVENTS = {event.value: event for event in TipoEvento}
@@ -49,8 +49,8 @@ def parse(raw: bytes, *, max_bytes: int = strict_json.MAX_BYTES) -> Mensagem:
 def parse_order(raw: bytes) -> Mensagem:
     """Bytes that an orchestrator wrote → message. An order carries what others collected, so it may be larger and
     deeper than anything that we take from outside; what is in it was checked when it came in."""
-    if len(raw) > MAX_ORDER:
-        raise WireError("too_large", f"{len(raw)} bytes; at most {MAX_ORDER} are allowed")
+    if len(raw) > ORDER_MAX_BYTES:
+        raise WireError("too_large", f"{len(raw)} bytes; at most {ORDER_MAX_BYTES} are allowed")
     return from_value(strict_json.loads_trusted(raw))
 
 

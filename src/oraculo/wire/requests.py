@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic_core import PydanticCustomError
 
-from oraculo.core.plan import Backoff, Notify, Plan, Task, stages
+from oraculo.core.fan_in import POLICIES, REQUEST_MODES
+from oraculo.core.named_tasks import named_in
+from oraculo.core.plan import Backoff, NoticeTargets, Parent, Plan, Task, stages
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError, WireError
-from oraculo.wire import names, strict_json
+from oraculo.plans import limits, reader, writer
+from oraculo.plans.faults import Fault, FaultCode
+from oraculo.plans.model import NotifyTargets, PlanDocument
+from oraculo.plans.words import uses_english
+from oraculo.wire import named_children, named_plans, names, strict_json
+from oraculo.wire.unknown_fields import EXTRA_FIELD, unknown_field
 
 MAX_SECONDS = 30 * 24 * 3600.0
 
 Name = Annotated[str, Field(pattern=names.NAME_PATTERN, examples=["youtube"])]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False, strict=True)]
+Label = Annotated[str, Field(min_length=1, max_length=100, examples=["cliente:acme"])]
+
+
+def _all_different(labels: list[str]) -> list[str]:
+    if len(set(labels)) < len(labels):
+        raise PydanticCustomError("twice", "a label stands here twice")
+    return labels
+
+
+Labels = Annotated[list[Label], Field(max_length=limits.MAX_LABELS), AfterValidator(_all_different)]
 Attempts = Annotated[int, Field(ge=1, le=100, strict=True)]
 
 
@@ -38,8 +57,14 @@ class Execucao(_Model):
     max_tentativas: Attempts | None = None
 
 
+if TYPE_CHECKING:
+    Mode = str
+else:
+    Mode = Literal[REQUEST_MODES]  # the words of the policies that a request may name
+
+
 class FanInRule(_Model):
-    modo: Literal["todos", "quorum", "primeiro"] = "todos"
+    modo: Mode = FanIn.TODOS.value
     minimo: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
@@ -49,7 +74,8 @@ class Notificar(_Model):
 
 
 class Requisicao(_Model):
-    """Either `coletas`/`execucoes`, or `tipo`, a task type that stands for them."""
+    """`coletas`/`execucoes`; or `tarefas`, named tasks of a plan of any shape; or `tipo`, a task type that stands for
+    them."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -65,44 +91,105 @@ class Requisicao(_Model):
                     "fan_in": {"modo": "todos"},
                 },
                 {"tipo": "relatorio_semanal", "parametros": {"canal": "x"}},
+                {
+                    "tarefas": {
+                        "videos": {"fonte": "youtube", "parametros": {"canal": "x"}},
+                        "noticias": {"fonte": "blog", "opcional": True},
+                        "relatorio": {"executador": "relatorio", "depende": ["videos", "noticias"]},
+                    }
+                },
             ]
         },
     )
 
     coletas: list[Coleta] = Field(default_factory=list)
     execucoes: list[Execucao] = Field(default_factory=list)
+    tarefas: Annotated[dict[str, Any], Field(min_length=1)] | None = None
+    entrada: dict[str, Any] | None = None
+    saida: Any = None
     tipo: Name | None = None
     parametros: dict[str, Any] | None = None
     timeout_s: Seconds | None = None
     fan_in: FanInRule | None = None
     correlation_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     notificar: Notificar | None = None
+    rotulos: Labels | None = None
+
+    _document: PlanDocument | None = PrivateAttr(default=None)  # of `tarefas`, with all that goes with them
 
 
 class Defaults(BaseModel):
     """What a request that does not say gets."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     timeout_s: float = 3600.0
     ticket_timeout_s: float = 60.0
     max_tentativas: int = 3
     retry_base_s: float = 1.0
     retry_cap_s: float = 60.0
+    queues: names.QueueNames = names.USUAL
+
+    def within(self, tenant: str) -> Defaults:
+        """The same for requests of another tenant: they go to its queues."""
+        return self if tenant == self.queues.tenant else self.model_copy(update={"queues": self.queues.within(tenant)})
 
 
 def parse(value: Any) -> Requisicao:
-    """A decoded JSON value → request, or WireError that lists every fault and where it is."""
+    """A decoded JSON value → request, or WireError that lists every fault and where it is, in the words that were
+    sent. A request may have English words; it is kept in Portuguese ones."""
+    if named_plans.is_plan(value):
+        document = named_plans.load(value)
+        request = _validated(writer.write(document))
+        request._document = document
+        return request
     try:
         return Requisicao.model_validate(value)
     except ValidationError as error:
-        raise invalid(error) from None
+        if not uses_english(value):
+            raise invalid(error, model=Requisicao) from None
+    return _validated(writer.write(reader.load(value)), value)
 
 
-def invalid(error: ValidationError, code: str = "invalid_request", under: tuple[str, ...] = ()) -> WireError:
-    """`under`: where in the body the value was that is not valid."""
-    errors = [
-        {"campo": ".".join(str(part) for part in (*under, *item["loc"])) or "(corpo)", "mensagem": item["msg"]}
+def _validated(value: Any, sent: Any = None) -> Requisicao:
+    try:
+        return Requisicao.model_validate(value)
+    except ValidationError as error:
+        raise invalid(error, sent=sent, model=Requisicao) from None
+
+
+def _plan_document(request: Requisicao) -> PlanDocument | None:
+    """The document of a request with `tarefas`, also of one that was made in Python and not read."""
+    if request._document is None and request.tarefas is not None:
+        request._document = named_plans.load(request.model_dump(mode="json", exclude_defaults=True))
+    return request._document
+
+
+def written(request: Requisicao) -> dict[str, Any]:
+    """The request as JSON data, in Portuguese words; `parse` gives it back."""
+    document = _plan_document(request)
+    return request.model_dump(mode="json", exclude_none=True) if document is None else writer.write(document)
+
+
+def invalid(
+    error: ValidationError,
+    code: str = "invalid_request",
+    under: tuple[str, ...] = (),
+    sent: Any = None,
+    model: type[BaseModel] | None = None,
+) -> WireError:
+    """`under`: where in the body the value was that is not valid. `sent`: the body, when its words were translated.
+    `model`: what it should have been, so that a field that it has not can be told from one that was meant."""
+    faults = [
+        Fault(
+            (*under, *item["loc"]),
+            FaultCode.WRONG_KIND,
+            unknown_field(model, item["loc"]) if item["type"] == EXTRA_FIELD else item["msg"],
+        )
         for item in error.errors(include_url=False, include_context=False, include_input=False)[:50]
     ]
+    places = [fault if sent is None else reader.as_sent(fault, sent) for fault in faults]
+    errors = [{"campo": fault.where, "mensagem": fault.message} for fault in places]
     detail = "; ".join(f"{item['campo']}: {item['mensagem']}" for item in errors[:5])
     return WireError(code, detail, errors)
 
@@ -110,6 +197,9 @@ def invalid(error: ValidationError, code: str = "invalid_request", under: tuple[
 def expand(request: Requisicao, template: Requisicao) -> Requisicao:
     """A request that names a task type → the template's tasks, each with the request's parameters on top of its own."""
     given = request.parametros or {}
+    document = _plan_document(template)
+    if document is not None:
+        return _expand_plan(request, template, document)
     return template.model_copy(
         update={
             "coletas": [c.model_copy(update={"parametros": {**c.parametros, **given}}) for c in template.coletas],
@@ -119,19 +209,49 @@ def expand(request: Requisicao, template: Requisicao) -> Requisicao:
             "fan_in": request.fan_in or template.fan_in,
             "correlation_id": request.correlation_id,
             "notificar": request.notificar or template.notificar,
+            "rotulos": list(_labels(template, request)) or None,
         }
     )
+
+
+def _labels(*requests: Requisicao) -> tuple[str, ...]:
+    """The labels of a task type and of the request that names it, each once."""
+    found = tuple(dict.fromkeys(label for one in requests for label in one.rotulos or ()))
+    if len(found) > limits.MAX_LABELS:
+        raise PlanError(f"{len(found)} labels with those of the task type; at most {limits.MAX_LABELS}", "rotulos")
+    return found
+
+
+def _expand_plan(request: Requisicao, template: Requisicao, document: PlanDocument) -> Requisicao:
+    if request.fan_in is not None:
+        raise PlanError(f"the task type {request.tipo!r} is a plan; its tasks have fan_in of their own", "fan_in")
+    notify = request.notificar or template.notificar
+    options = replace(
+        document.options,
+        timeout_s=request.timeout_s or template.timeout_s,
+        notify=None if notify is None else NotifyTargets(notify.webhook, notify.fila),
+        labels=_labels(template, request),
+    )
+    expanded = template.model_copy(update={"tipo": request.tipo, "timeout_s": options.timeout_s, "notificar": notify})
+    given = {**document.input, **(request.parametros or {})}  # laid over the plan's own
+    expanded._document = replace(document, input=given, options=options)
+    return expanded
 
 
 def check_shape(request: Requisicao) -> None:
     """What the types alone do not say."""
     if request.tipo is not None and (request.coletas or request.execucoes):
         raise PlanError("tipo stands for coletas and execucoes; give one or the other", "tipo")
+    if request.tarefas is None and (request.entrada is not None or request.saida is not None):
+        raise PlanError("entrada and saida go with tarefas", "entrada" if request.entrada is not None else "saida")
     if request.tipo is None and request.parametros is not None:
         raise PlanError("parametros at the top goes with tipo; tasks have their own", "parametros")
 
 
 def plan_of(request: Requisicao, defaults: Defaults) -> Plan:
+    document = _plan_document(request)
+    if document is not None:
+        return replace(named_plans.plan_of(document, defaults), tipo=request.tipo)
     rule = request.fan_in or FanInRule()
     notify = request.notificar or Notificar()
     return stages(
@@ -141,8 +261,9 @@ def plan_of(request: Requisicao, defaults: Defaults) -> Plan:
         minimo=rule.minimo,
         timeout=timedelta(seconds=request.timeout_s or defaults.timeout_s),
         backoff=Backoff(timedelta(seconds=defaults.retry_base_s), timedelta(seconds=defaults.retry_cap_s)),
-        notify=Notify(notify.webhook, notify.fila),
+        notify=NoticeTargets(notify.webhook, defaults.queues.meant(notify.fila) if notify.fila else None),
         tipo=request.tipo,
+        labels=_labels(request),
     )
 
 
@@ -150,7 +271,7 @@ def _task(kind: Kind, name: str, item: Coleta | Execucao, defaults: Defaults) ->
     return Task(
         kind,
         name,
-        names.queue_of(kind, name),
+        defaults.queues.of(kind, name),
         _parameters(item.parametros) if item.parametros else b"{}",
         timedelta(seconds=item.timeout_s or defaults.ticket_timeout_s),
         item.max_tentativas or defaults.max_tentativas,
@@ -170,21 +291,38 @@ def fingerprint(request: Requisicao) -> str:
     return blake2b(strict_json.canonical(value), digest_size=16).hexdigest()
 
 
+def child_fingerprint(request: dict[str, Any], parent: Parent) -> str:
+    """Of the request of a child: no other run has it, not even of the same request."""
+    whose = [parent.run, parent.position, parent.attempt]
+    return blake2b(strict_json.canonical([request, whose]), digest_size=16).hexdigest()
+
+
+def child_types(request: Requisicao) -> set[str]:
+    """The task types that children of a request are made from, and children of theirs that it says itself."""
+    document = _plan_document(request)
+    return set() if document is None else set(named_children.types_in(document))
+
+
 def request_of(plan: Plan) -> dict[str, Any]:
-    """The request that makes this plan again. PlanError when no collect → execute request does."""
+    """The request that makes this plan again. PlanError when none does."""
+    named = named_in(plan)
+    if named is not None:
+        return named_plans.request_of(plan, named)
     rule = plan.gates[0]
-    if plan.flow is not None or any(gate.mode is FanIn.TODAS_OK for gate in plan.gates):
+    if not plan.profile.requestable or not all(POLICIES[gate.mode].in_requests for gate in plan.gates):
         raise PlanError("it was made from a graph of tasks; there is no request of coletas and execucoes for it")
     request: dict[str, Any] = {
         "coletas": [_item("fonte", task) for task in plan.tasks if task.kind is Kind.COLETA],
         "execucoes": [_item("executador", task) for task in plan.tasks if task.kind is Kind.EXECUCAO],
-        "timeout_s": plan.timeout.total_seconds(),
         "fan_in": {"modo": rule.mode.value},
     }
-    if rule.mode is FanIn.QUORUM:
+    if plan.timeout is not None:
+        request["timeout_s"] = plan.timeout.total_seconds()
+    if POLICIES[rule.mode].takes_minimum:
         request["fan_in"]["minimo"] = rule.needed
     notify = {name: value for name, value in (("webhook", plan.notify.webhook), ("fila", plan.notify.queue)) if value}
-    return {**request, "notificar": notify} if notify else request
+    more = {"notificar": notify, "rotulos": list(plan.labels)}
+    return {**request, **{word: value for word, value in more.items() if value}}
 
 
 def _item(key: str, task: Task) -> dict[str, Any]:

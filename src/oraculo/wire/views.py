@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from oraculo.core import events as ev
-from oraculo.core import verdict
+from oraculo.core import sentences
+from oraculo.core.blocks import body_at
 from oraculo.core.consolidation import aggregate, milliseconds
-from oraculo.core.state import NoticeState, Orchestration
+from oraculo.core.notice_state import NoticeState
+from oraculo.core.pausing import PauseState
+from oraculo.core.plan import Plan
+from oraculo.core.resolution import Outcome, Resolution
+from oraculo.core.reuse import Origin
+from oraculo.core.sentences import DEFAULT_LANGUAGE, Language
+from oraculo.core.state import Orchestration
+from oraculo.core.tenants import local_name
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import Kind, Phase
-from oraculo.ports.store import DeadLetter, Recorded, Summary
-from oraculo.wire import payloads, trace_context
+from oraculo.core.vocabulary import Kind, Phase, Status
+from oraculo.ports.catalogue import Summary
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Recorded
+from oraculo.wire import child_views, payloads, quarantine, trace_context, wait_views
+from oraculo.wire.flow import sections
+from oraculo.wire.result import document
 
 
 def summary(one: Summary) -> dict[str, Any]:
@@ -22,96 +35,162 @@ def summary(one: Summary) -> dict[str, Any]:
         "correlation_id": one.correlation_id,
         "status": one.status,
         "tipo": one.tipo,
+        "rotulos": one.labels,
         "inicio": one.created_at,
         "fim": one.closed_at,
         "duracao_ms": milliseconds(one.created_at, one.closed_at),
         "tickets_total": one.total,
         "tickets_abertos": one.open,
         "tickets_com_falha": one.failed,
+        "pausada": one.paused_at is not None,
     }
 
 
-def orchestration(state: Orchestration) -> dict[str, Any]:
-    whole = aggregate(state) if state.closed_at is None else verdict.document(state, state.closed_at)
+def orchestration(state: Orchestration, language: Language = DEFAULT_LANGUAGE) -> dict[str, Any]:
+    """The whole orchestration; sentences are in `language`, but for the aggregate, which is one document for all."""
+    whole = _so_far(state) if state.closed_at is None else document(state, state.closed_at)
     return {
-        "correlation_id": state.correlation_id,
+        "correlation_id": local_name(state.correlation_id),
         "status": state.status,
         "tipo": state.plan.tipo,
+        "rotulos": state.plan.labels,
         "inicio": state.started_at,
         "fim": state.closed_at,
         "duracao_ms": whole["duracao_ms"],
         "prazo": state.deadline,
-        "fan_in": {"modo": state.plan.gates[0].mode, "minimo": state.plan.gates[0].needed},
-        "espera": waiting_for(state),
+        "fan_in": _fan_in(state.plan),
+        "espera": waiting_for(state, language),
+        "pausada": state.paused is not None,
+        "pausa": pause(state),
+        "desfazendo": undoing(state),
         "motivo_cancelamento": state.cancel_reason,
+        **({} if state.actor is None else {"ator": state.actor}),
+        **({} if state.origin is None else origin(state.origin)),
+        **({} if state.plan.parent is None else {"pai": child_views.parent(state.plan.parent)}),
         "trace_id": None if state.traceparent is None else trace_context.trace_id(state.traceparent),
-        "tickets": [ticket(state, position) for position in range(len(state.tickets))],
+        "tickets": [ticket(state, position, language) for position in range(len(state.tickets))],
         "notificacoes": [notice(one) for one in state.notices],
-        "fluxo_c": None if state.plan.flow is None else flow(state),
+        "fluxo_c": sections.of_orchestration(state, language),
         "versao": state.version,
         "agregado": whole,
     }
 
 
-def flow(state: Orchestration) -> dict[str, Any]:
-    """What a plan of Fluxo C is called by others, and where it stands."""
-    one = verdict.flow_of(state)
+def pause(state: Orchestration) -> dict[str, Any] | None:
+    """Who paused it, since when and why; None when it is not paused."""
+    paused = state.paused
+    return None if paused is None else {"ator": paused.actor, "desde": paused.since, "motivo": paused.reason}
+
+
+def origin(one: Origin) -> dict[str, Any]:
+    """The run that a retry tries again, and what it does again."""
     return {
-        "workflow_id": one.workflow_id,
-        "plan_id": one.plan_id,
-        "intent_id": one.intent_id,
-        "decision_id": one.decision_id or None,
-        "correlation_id": one.correlation_id,
-        "risk_band": one.risk_band,
-        "priority": one.priority,
-        "aguarda_aprovacao": state.awaits_approval,
-        "decidido_por": state.approved_by,
-        "compensacao": state.undo_reason,
+        "origem": local_name(one.correlation_id),
+        **({"de": one.mode} if one.task is None else {"tarefa": one.task}),
     }
 
 
-def ticket(state: Orchestration, position: int) -> dict[str, Any]:
-    shown = _ticket(state, position)
-    if state.plan.flow is not None:
-        spec = state.plan.flow.specs[position]
-        undone_by, undoes = state.undone.get(position), spec.compensates
-        shown["fluxo_c"] = {
-            "task_id": spec.task_id,
-            "task_type": spec.task_type,
-            "description": spec.description,
-            "status": verdict.ticket_status(state, position),
-            "dependencies": [ticket_id(state.run, need) for need in spec.dependencies],
-            "compensation_ticket_id": None if undone_by is None else ticket_id(state.run, undone_by),
-            "original_ticket_id": None if undoes is None else ticket_id(state.run, undoes),
-        }
-    return shown
+def _so_far(state: Orchestration) -> dict[str, Any]:
+    """The aggregate of what has not ended; tasks that wait say for what."""
+    whole = aggregate(state)
+    for position in wait_views.held(state) if "tarefas" in whole else ():
+        whole["tarefas"][state.plan.profile.name_of(position)]["espera"] = wait_views.document(state, position)
+    return whole
 
 
-def _ticket(state: Orchestration, position: int) -> dict[str, Any]:
+def _fan_in(plan: Plan) -> dict[str, Any]:
+    """The fan-in of a whole request; a plan of named tasks has one for each task instead."""
+    return {} if plan.profile.names else {"modo": plan.gates[0].mode, "minimo": plan.gates[0].needed}
+
+
+def ticket(state: Orchestration, position: int, language: Language = DEFAULT_LANGUAGE) -> dict[str, Any]:
     task, one = state.plan.tasks[position], state.tickets[position]
+    erros, wait = sentences.errors_of(one, language), wait_views.document(state, position)
     return {
         "ticket_id": ticket_id(state.run, position),
-        "correlation_id": state.correlation_id,
+        "correlation_id": local_name(state.correlation_id),
         "tipo": task.kind,
-        "fonte" if task.kind is Kind.COLETA else "executador": task.name,
-        "destino": task.queue,
+        _does(state.plan, position).key: child_views.destination(state, position) if wait is None else wait,
+        "destino": task.queue or None,
         "status": one.status,
         "tentativas": one.attempt,
         "max_tentativas": task.max_attempts,
         "causas": one.causes or [],
-        "timeout_s": task.timeout,
+        "timeout_s": task.timeout or None,
         "criado_em": state.started_at,
         "despachado_em": one.dispatched_at,
         "iniciado_em": one.started_at,
         "concluido_em": one.closed_at,
-        "prazo": one.due_at if one.phase is Phase.RUNNING else None,
+        "prazo": one.due_at if one.phase in (Phase.RUNNING, Phase.GROWN, Phase.HELD) else None,
         "proxima_tentativa_em": one.due_at if one.phase is Phase.BACKOFF else None,
         "duracao_ms": milliseconds(one.dispatched_at, one.closed_at),
-        "erro": _message(one.erros),
-        "erros": one.erros or [],
-        "motivo": one.reason,
-        "respostas_tardias": [_late(late) for late in one.late or ()],
+        "erro": sentences.message(erros) if erros else None,
+        "erros": erros,
+        "motivo": sentences.say_optional(one.reason, language),
+        "respostas_tardias": [_without_effect(late, language) for late in one.late or ()],
+        "respostas_conflitantes": [_without_effect(other, language) for other in one.conflicts or ()],
         "traceparent": None if state.traceparent is None else _trace(state, position, one.attempt),
+        **({"reaproveitada": True} if one.reused else {}),
+        **_named(state, position),
+        **sections.of_ticket(state, position, language),
+    }
+
+
+def _does(plan: Plan, position: int) -> Kind:
+    """What a task does; of a map or a loop: what it does for each item, or in each round."""
+    spec = body_at(plan, position)
+    return plan.tasks[position].kind if spec is None else spec.task.kind
+
+
+def _named(state: Orchestration, position: int) -> dict[str, Any]:
+    name = state.plan.profile.name_of(position)
+    if name is None:
+        return {}
+    named: dict[str, Any] = {"tarefa": name}
+    if (priority := state.plan.profile.priority_of(position)) is not None:
+        named["prioridade"] = priority
+    block = None if state.blocks is None else state.blocks.of(position)
+    if position in state.undone:
+        named["desfeito_por"] = ticket_id(state.run, state.undone[position])
+    if state.ending is not None and position >= state.undoes:
+        undone = state.undoing[position - state.undoes]
+        block = None if state.blocks is None else state.blocks.of(undone)
+        place = {} if block is None else {"indice": block.number(undone)}
+        return {**named, "desfaz": ticket_id(state.run, undone), **place}
+    if block is not None:
+        return {**named, "indice": block.number(position)}
+    if state.plan.tasks[position].kind.grows:
+        return {**named, "itens": items(state, position)}
+    return named
+
+
+def undoing(state: Orchestration) -> dict[str, Any] | None:
+    """How far undoing is, and how the run ends then; None when nothing is being undone."""
+    if state.ending is None or state.closed_at is not None:
+        return None
+    by_status = Counter(ticket.status for ticket in state.tickets[state.undoes :])
+    failed = by_status[Status.ERRO] + by_status[Status.TIMEOUT]
+    return {
+        "desfecho": state.ending,
+        "motivo": state.undo_reason,
+        "total": by_status.total(),
+        "concluidos": by_status[Status.CONCLUIDA],
+        "falhas": failed,
+        "abertos": state.open,
+    }
+
+
+def items(state: Orchestration, position: int) -> dict[str, int]:
+    """How the items of a map or the rounds of a loop stand."""
+    by_status = Counter(state.tickets[item].status for item in state.items(position))
+    failed = by_status[Status.ERRO] + by_status[Status.TIMEOUT]
+    return {
+        "total": by_status.total(),
+        "concluidos": by_status[Status.CONCLUIDA],
+        "falhas": failed,
+        "ignorados": by_status[Status.IGNORADA],
+        "cancelados": by_status[Status.CANCELADA],
+        "abertos": by_status[Status.PENDENTE] + by_status[Status.EM_EXECUCAO],
     }
 
 
@@ -120,12 +199,9 @@ def _trace(state: Orchestration, position: int, attempt: int) -> str | None:
     return payloads.trace_of(state, position, attempt) if attempt else None
 
 
-def _message(erros: list[dict[str, object]] | None) -> str | None:
-    return "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in erros) if erros else None
-
-
-def _late(late: ev.LateAnswerKept) -> dict[str, Any]:
-    return {"tentativa": late.attempt, "ok": late.ok, "dados": late.dados, "erros": late.erros}
+def _without_effect(kept: ev.LateAnswerKept | ev.ConflictingAnswerKept, language: Language) -> dict[str, Any]:
+    erros = sentences.errors_said(kept, language)
+    return {"tentativa": kept.attempt, "ok": kept.ok, "dados": kept.dados, "erros": erros}
 
 
 def notice(one: NoticeState) -> dict[str, Any]:
@@ -138,26 +214,51 @@ def notice(one: NoticeState) -> dict[str, Any]:
     }
 
 
-def waiting_for(state: Orchestration) -> str | None:
+_WAITS: dict[Language, dict[str, str]] = {
+    "pt": {
+        "approval": "aguarda aprovação humana", "waits": "aguarda", "more": "e mais", "undoes": "desfazendo",
+        Phase.RUNNING: "resposta de", Phase.BACKOFF: "nova tentativa de", Phase.OWED: "publicação para",
+        "round": "a próxima rodada de",
+        "paused": "pausada", "by": "por", "since": "desde", "because": "porque",
+    },
+    "en": {
+        "approval": "waits for a human approval", "waits": "waits for", "more": "and", "undoes": "undoing",
+        Phase.RUNNING: "an answer of", Phase.BACKOFF: "another attempt of", Phase.OWED: "publishing to",
+        "round": "the next round of",
+        "paused": "paused", "by": "by", "since": "since", "because": "because",
+    },
+}  # fmt: skip
+
+
+def waiting_for(state: Orchestration, language: Language = DEFAULT_LANGUAGE) -> str | None:
     """One sentence that says why it is not finished."""
+    words = _WAITS[language]
     if state.closed_at is not None:
         return None
+    if state.paused is not None:
+        return _paused(state.paused, words)
+    if state.ending is not None:
+        return f"{words['undoes']} {len(state.tickets) - state.undoes - state.open}/{len(state.tickets) - state.undoes}"
     if state.awaits_approval:
-        return "aguarda aprovação humana"
-    phases: dict[Phase, list[str]] = {}
+        return words["approval"]
+    phases: dict[str, list[str]] = {}
     for task, one in zip(state.plan.tasks, state.tickets, strict=True):
-        phases.setdefault(one.phase, []).append(task.queue)
+        paused = one.phase is Phase.BACKOFF and not one.attempt
+        phases.setdefault("round" if paused else one.phase, []).append(task.queue or task.kind.value)
     parts = []
-    for phase, text in (
-        (Phase.RUNNING, "resposta de"),
-        (Phase.BACKOFF, "nova tentativa de"),
-        (Phase.OWED, "publicação para"),
-    ):
+    for phase in (Phase.RUNNING, Phase.BACKOFF, Phase.OWED, "round"):
         queues = sorted(set(phases.get(phase, ())))
         if queues:
-            named = ", ".join(queues[:3]) + (f" e mais {len(queues) - 3}" if len(queues) > 3 else "")
-            parts.append(f"{text} {named} ({len(phases[phase])})")
-    return "aguarda " + "; ".join(parts) if parts else None
+            named = ", ".join(queues[:3]) + (f" {words['more']} {len(queues) - 3}" if len(queues) > 3 else "")
+            parts.append(f"{words[phase]} {named} ({len(phases[phase])})")
+    parts += wait_views.sentences(state, language)
+    return f"{words['waits']} {'; '.join(parts)}" if parts else None
+
+
+def _paused(paused: PauseState, words: dict[str, str]) -> str:
+    by = f" {words['by']} {paused.actor}" if paused.actor else ""
+    why = f" {words['because']} {paused.reason}" if paused.reason else ""
+    return f"{words['paused']}{by} {words['since']} {instant(paused.since)}{why}"
 
 
 def event_name(kind: type) -> str:
@@ -168,20 +269,34 @@ def event_name(kind: type) -> str:
 _SNAKE = {cls: "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__)[1:] for cls in ev.Event.__args__}
 
 
-def events(run: int, plan: Any, recorded: Recorded, after: int = 0) -> Iterator[dict[str, Any]]:
+def events(
+    run: int, plan: Any, recorded: Recorded, after: int = 0, language: Language = DEFAULT_LANGUAGE
+) -> Iterator[dict[str, Any]]:
     """The events of one step that are numbered above `after`, as the outside sees them."""
     for number, event in enumerate(recorded.events, recorded.first):
         if number > after:
-            yield {"seq": number, "em": recorded.at, "evento": _SNAKE[type(event)], **_fields(run, plan, event)}
+            yield {
+                "seq": number,
+                "em": recorded.at,
+                "evento": _SNAKE[type(event)],
+                **_fields(run, plan, event, language),
+            }
 
 
-def _fields(run: int, plan: Any, event: ev.Event) -> dict[str, Any]:
+def _fields(run: int, plan: Any, event: ev.Event, language: Language) -> dict[str, Any]:
+    match event:
+        case ev.PlanGrown():
+            return _growth(run, plan, event)
+        case ev.MapRestored(owner, first, total):
+            return _growth(run, plan, ev.PlanGrown(owner, first, 0, total, total, []))
+        case ev.ResultsReused(results=results, more=more):
+            return {"resultados": len(results), "continua": more}
     shown: dict[str, Any] = {}
     for field in fields(event):
         value = getattr(event, field.name)
         match field.name:
             case "ticket":
-                shown["ticket_id"], shown["destino"] = ticket_id(run, value), plan.tasks[value].queue
+                shown["ticket_id"], shown["destino"] = ticket_id(run, value), plan.tasks[value].queue or None
             case "undone":
                 shown["desfaz"] = [ticket_id(run, item) for item in value]
             case "tickets":
@@ -190,14 +305,73 @@ def _fields(run: int, plan: Any, event: ev.Event) -> dict[str, Any]:
                 shown["tentativa"] = value
             case "plan":
                 shown["tickets_total"] = len(value.tasks)
-            case "run" | "fingerprint" | "digest":
+                shown |= sections.of_plan(value)
+            case "resolutions":
+                shown["avaliacoes"] = [_resolution(run, plan, one) for one in value]
+            case "output" if isinstance(event, ev.Resolved):
+                shown["saida"] = None if value is None else {"desfecho": value.outcome, **_explained(value)}
+            case "task" | "taken_by":
+                if value is not None or isinstance(event, ev.SignalReceived):
+                    shown["tarefa"] = None if value is None else plan.profile.name_of(value)
+            case "ending":
+                if value is not None:
+                    shown["desfecho"] = value
+            case "undo":
+                if value:
+                    shown["desfazer"] = value
+            case "run" | "fingerprint" | "digest" | "content" | "added":
                 pass
+            case "name" if isinstance(event, ev.SignalReceived):
+                shown["sinal"] = value
+            case "signal":
+                shown["sinal_id"] = value
+            case "erros":
+                shown["erros"] = sentences.errors_said(event, language)
+            case "reason" if isinstance(event, ev.TicketsClosed | ev.MapEnded | ev.LoopEnded | ev.WaitEnded):
+                shown["motivo"] = sentences.say_optional(event.reason, language)
+            case "reason" if isinstance(event, ev.AttemptFailed | ev.TicketFailed):
+                pass  # its errors say it
+            case "correlation_id":
+                shown["correlation_id"] = local_name(value)
+            case "actor":
+                if value is not None:
+                    shown["ator"] = value
+            case "origin":
+                shown |= {} if value is None else origin(value)
             case "traceparent":
                 if value is not None:
                     shown["trace_id"] = trace_context.trace_id(value)
             case name:
                 shown[_NAMES.get(name, name)] = value
     return shown
+
+
+def _growth(run: int, plan: Any, event: ev.PlanGrown) -> dict[str, Any]:
+    """What a map or a loop grew by; the parameters of its items and rounds are in their orders."""
+    return {
+        "ticket_id": ticket_id(run, event.owner),
+        "tarefa": plan.profile.name_of(event.owner),
+        "destino": plan.tasks[event.owner].queue,
+        "tipo": _does(plan, event.owner),
+        "tickets": [ticket_id(run, event.first + number) for number in range(event.count)],
+        "desde": event.offset,
+        "itens": event.count,
+        "total": event.total,
+        "nao_iniciados": [{"itens": len(one.items), **_explained(one.why)} for one in event.idle],
+        **({} if event.due_at is None else {"comeca_em": event.due_at}),
+    }
+
+
+def _resolution(run: int, plan: Any, one: Resolution) -> dict[str, Any]:
+    """What the expressions of one task gave; the parameters themselves are in its order."""
+    name = plan.profile.name_of(one.ticket)
+    return {"ticket_id": ticket_id(run, one.ticket), "tarefa": name, "desfecho": one.outcome, **_explained(one)}
+
+
+def _explained(one: Resolution) -> dict[str, Any]:
+    if one.outcome is Outcome.GO:
+        return {}
+    return {"onde": one.word, "expressao": one.expression, "detalhe": one.detail}
 
 
 _NAMES = {
@@ -210,6 +384,9 @@ _NAMES = {
     "passed": "atendido",
     "gate": "fan_in",
     "by": "por",
+    "how": "desfecho",
+    "due_at": "prazo",
+    "output": "saida",
 }
 
 
@@ -219,9 +396,10 @@ def dead_letter(one: DeadLetter, *, body: bool = False) -> dict[str, Any]:
         "fila": one.queue,
         "motivo": one.reason,
         "detalhe": one.detail,
+        "tentativas": quarantine.attempts_of(one),
         "correlation_id": one.correlation_id,
         "recebida_em": one.at,
-        "tamanho": len(one.body),
+        "tamanho": one.size,
     }
     if body:
         try:

@@ -7,14 +7,16 @@ several probes in a row went through.
 
 from __future__ import annotations
 
-FAILURES = 5
-SILENCE = 3.0  # seconds
-DWELL = 30.0  # seconds
-PROBES = 3
+FAILURES_MAX = 5
+SILENCE_TIMEOUT_S = 3.0
+DWELL_S = 30.0
+PROBES_NEEDED = 3
 
 
 class Breaker:
-    def __init__(self, dwell: float = DWELL) -> None:
+    """The judgement on one broker; `dwell` is the least number of seconds that it stays open."""
+
+    def __init__(self, dwell: float = DWELL_S) -> None:
         self.open_since: float | None = None
         self.error = ""
         self._dwell = dwell
@@ -38,7 +40,7 @@ class Breaker:
         self._failures += 1
         if self._failing_since is None:
             self._failing_since = now - took
-        if self.open or (self._failures < FAILURES and now - self._failing_since < SILENCE):
+        if self.open or (self._failures < FAILURES_MAX and now - self._failing_since < SILENCE_TIMEOUT_S):
             return False
         self.open_since = now
         return True
@@ -48,7 +50,7 @@ class Breaker:
         if self.open_since is None:
             return False
         self._probes = self._probes + 1 if ok else 0
-        if self._probes < PROBES or now - self.open_since < self._dwell:
+        if self._probes < PROBES_NEEDED or now - self.open_since < self._dwell:
             return False
         self.open_since = None
         self.error = ""

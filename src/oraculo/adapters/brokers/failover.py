@@ -1,6 +1,6 @@
 """Several brokers as one: consume from all of them, always; publish to the first that works.
 
-Only publishing switches, so no message is ever stranded on a side that nobody reads. What one broker did not confirm is
+Only publishing switches, so no message is ever stranded on a side that is not read. What one broker did not confirm is
 published on the next with the same message_id; it may then arrive twice, which the rules of the core expect.
 """
 
@@ -8,25 +8,37 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
-from oraculo.adapters.brokers.breaker import DWELL, Breaker
+from oraculo.adapters.brokers.breaker import DWELL_S, Breaker
 from oraculo.errors import BrokerError, BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, Settle, Settlement, expect
+from oraculo.ports.broker import (
+    Backlog,
+    Broker,
+    BrokerTraits,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Refusal,
+    Settle,
+    Settlement,
+)
+from oraculo.ports.broker_group import BrokerGroup, CircuitBreaker
 
 log = structlog.get_logger("oraculo.broker")
 
-PATIENCE = 3.0  # seconds for one broker to confirm before the next is tried
-KEEP = 1.0  # seconds that a delivery nobody asked for is kept before it goes back
-STRENGTH = ("best-effort", "crash-safe", "power-safe")
+PUBLISH_TIMEOUT_S = 3.0  # for one broker to confirm before the next is tried
+KEEP_TIMEOUT_S = 1.0  # for which a delivery beyond a fetch's limit is kept before it goes back
+DURABILITY_ORDER = ("best-effort", "crash-safe", "power-safe")
 
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """From now on messages are published elsewhere."""
+    """A change of the broker that messages are published to."""
 
     epoch: int
     source: str
@@ -34,23 +46,26 @@ class Switch:
     reason: str
 
 
-class FailoverBroker:
+class FailoverBroker(Broker, BrokerGroup):
     """`members` in order of preference. `on_switch` is told of every change of the one that is published to."""
 
-    volatile = False
+    traits = BrokerTraits()
+    apart = frozenset()
+    active = ""
+    epoch = 0
 
     def __init__(
         self,
         members: Sequence[Broker],
         *,
-        dwell: float = DWELL,
+        dwell: float = DWELL_S,
         on_switch: Callable[[Switch], None] = lambda _switch: None,
     ) -> None:
         self.members = _named(members)
         self.scheme = ",".join(self.members)
-        self.breakers = {name: Breaker(dwell) for name in self.members}
+        self._breakers = {name: Breaker(dwell) for name in self.members}
+        self.breakers: Mapping[str, CircuitBreaker] = self._breakers
         self.on_switch = on_switch
-        self.epoch = 0
         self.active = next(iter(self.members))
         self._kept: dict[str, deque[Delivery]] = {}
         self._returning: set[asyncio.Task[None]] = set()
@@ -58,58 +73,51 @@ class FailoverBroker:
 
     def expect(self, queue: str) -> None:
         for member in self.members.values():
-            expect(member, queue)
+            member.expect(queue)
 
     # -- publishing: one at a time -------------------------------------------------------------------------------------
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
-        left: Sequence[Outgoing] = messages
-        refused: list[tuple[Outgoing, str]] = []
-        errors: list[str] = []
-        works = False
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
+        left = messages
+        no_queue: list[Outgoing] = []
+        refused: list[Refusal] = []
+        reasons: list[str] = []
         for name in self._order():
-            try:
-                await self._publish_to(name, left)
-                left = []
-            except BrokerUnavailableError as error:
-                refused += error.refused
-                errors.append(f"{name}: {error}")
-                never = {id(message) for message, _ in error.refused}
-                unconfirmed = left if error.unconfirmed is None else error.unconfirmed
-                left = [message for message in unconfirmed if id(message) not in never]
-                works = error.works
-            if not left or works:
+            report = await self._publish_to(name, left)
+            left = [*report.unconfirmed, *report.no_room]
+            no_queue += report.no_queue
+            refused += report.refused
+            if report.reason:
+                reasons.append(f"{name}: {report.reason}")
+            if not left:
                 break
-        if left or refused:
-            raise BrokerUnavailableError("; ".join(errors), unconfirmed=left, refused=refused, works=works)
+        return PublishReport(report.unconfirmed, no_queue, refused, "; ".join(reasons), report.no_room)
 
     def _order(self) -> list[str]:
-        """Those that work, in order of preference, then the others: a breaker is no reason to lose a message."""
-        return sorted(self.members, key=lambda name: self.breakers[name].open)
+        """Return the brokers that work, in order of preference, then the others: no message is lost for a breaker."""
+        return sorted(self.members, key=lambda name: self._breakers[name].open)
 
-    async def _publish_to(self, name: str, messages: Sequence[Outgoing]) -> None:
-        breaker = self.breakers[name]
+    async def _publish_to(self, name: str, messages: Sequence[Outgoing]) -> PublishReport:
+        breaker = self._breakers[name]
         clock = asyncio.get_running_loop().time
         began = clock()
         try:
-            async with asyncio.timeout(PATIENCE):
-                await self.members[name].publish(messages)
+            async with asyncio.timeout(PUBLISH_TIMEOUT_S):
+                report = await self.members[name].publish(messages)
         except TimeoutError:
-            error = BrokerUnavailableError(f"nothing was confirmed within {PATIENCE:g} s")
-        except BrokerUnavailableError as unavailable:
-            error = unavailable
-        else:
+            report = PublishReport(messages, reason=f"nothing was confirmed within {PUBLISH_TIMEOUT_S:g} s")
+        except BrokerError as error:  # an adapter that does not keep to the port costs no message either
+            report = PublishReport(messages, reason=str(error))
+        if report.complete:
             breaker.confirmed()
-            return
-        harmless = error.works or (bool(error.refused) and not error.unconfirmed and error.unconfirmed is not None)
-        if not harmless and breaker.failed(clock(), str(error), clock() - began):
-            self._choose(f"{name} failed: {error}")
-        raise error
+        elif report.unconfirmed and breaker.failed(clock(), report.reason, clock() - began):
+            self._choose(f"{name} failed: {report.reason}")
+        return report
 
     def probed(self, name: str, ok: bool, error: str = "") -> None:
-        """What an end-to-end probe of a member found."""
+        """Take note of an end-to-end probe of a member."""
         now = asyncio.get_running_loop().time()
-        breaker = self.breakers[name]
+        breaker = self._breakers[name]
         if breaker.open:
             if breaker.probed(now, ok):
                 self._choose(f"{name} works again")
@@ -117,8 +125,8 @@ class FailoverBroker:
             self._choose(f"{name} does not answer: {error}")
 
     def doubted(self, name: str) -> bool:
-        """It is left alone until probes say that it works again."""
-        return self.breakers[name].open
+        """True while the member is left alone, until probes say that it works again."""
+        return self._breakers[name].open
 
     def _choose(self, reason: str) -> None:
         target = self._order()[0]
@@ -143,7 +151,7 @@ class FailoverBroker:
             while pending:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 got: list[Delivery] = []
-                for task in done:
+                for task in [one for one in asked if one in done]:  # in the order of the members, not of addresses
                     error = task.exception()
                     if error is None:
                         got += task.result()
@@ -179,10 +187,10 @@ class FailoverBroker:
             return
         kept = self._kept.setdefault(queue, deque())
         kept.extend(deliveries)
-        asyncio.get_running_loop().call_later(KEEP, self._return, kept, list(deliveries))
+        asyncio.get_running_loop().call_later(KEEP_TIMEOUT_S, self._return, kept, list(deliveries))
 
     def _return(self, kept: deque[Delivery], deliveries: list[Delivery]) -> None:
-        """What nobody fetched meanwhile goes back to where others can have it."""
+        """Give back what no fetch took meanwhile, so that other processes can have it."""
         ids = {id(delivery) for delivery in deliveries}
         left = [delivery for delivery in kept if id(delivery) in ids]
         for delivery in left:
@@ -196,7 +204,7 @@ class FailoverBroker:
         try:
             await self.settle([Settlement(delivery, Settle.RETRY) for delivery in deliveries])
         except BrokerError as error:
-            log.warning("cannot give messages back; they come back by themselves", error=str(error))
+            log.warning("messages not given back: their leases will end", error=str(error))
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         if not settlements:
@@ -221,6 +229,7 @@ class FailoverBroker:
         """Of all members that can be asked."""
         waiting: int | None = None
         oldest: float | None = None
+        consumers: int | None = None
         errors: list[BrokerError] = []
         for member in self.members.values():
             try:
@@ -232,12 +241,14 @@ class FailoverBroker:
                 waiting = (waiting or 0) + found.waiting
             if found.oldest_s is not None:
                 oldest = max(oldest or 0.0, found.oldest_s)
+            if found.consumers is not None:
+                consumers = (consumers or 0) + found.consumers
         if len(errors) == len(self.members):
             raise errors[0]
-        return Backlog(waiting, oldest)
+        return Backlog(waiting, oldest, consumers)
 
     async def durability(self) -> str:
-        """The weakest of those that can be asked: any of them may hold a message."""
+        """The weakest durability of all brokers that can be asked: any of them may hold a message."""
         found = []
         error: BrokerError | None = None
         for member in self.members.values():
@@ -247,7 +258,7 @@ class FailoverBroker:
                 error = failed
         if not found and error is not None:
             raise error
-        return min(found, key=STRENGTH.index)
+        return min(found, key=DURABILITY_ORDER.index)
 
     def health(self) -> Health:
         found = {name: member.health() for name, member in self.members.items()}

@@ -1,7 +1,7 @@
 """In-process broker: queues in memory, the same port as the real ones.
 
-It forgets everything when the process ends, and says so (`volatile`): the engine then sends again whatever the journal
-says is running. Nothing is lost, because nothing was ever only here.
+It forgets everything when the process ends, and says so (`traits.volatile`): the engine then sends again whatever the
+journal says is running. Nothing is lost, because nothing was ever only here.
 """
 
 from __future__ import annotations
@@ -11,10 +11,21 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.ports.broker import (
+    ALL_CONFIRMED,
+    Backlog,
+    Broker,
+    BrokerTraits,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Refusal,
+    Settle,
+    Settlement,
+)
 
-CAPACITY = 256 * 1024 * 1024
+CAPACITY_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -23,37 +34,53 @@ class _Queue:
     since: deque[float] = field(default_factory=deque)  # when each of them came, by the clock of the loop
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     unsettled: dict[int, Delivery] = field(default_factory=dict)
+    held_bytes: int = 0  # of messages that wait, are taken, or come back later
 
 
-class MemoryBroker:
+class MemoryBroker(Broker):
+    """Queues of this process, up to `capacity` bytes of messages in all.
+
+    A queue may not hold more than what is left free: one that is never emptied takes half of the capacity at most, two
+    take a third each, and there is always room for another queue.
+    """
+
     scheme = "memory"
-    volatile = True
+    traits = BrokerTraits(volatile=True)
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
         self._queues: dict[str, _Queue] = {}
         self._capacity = capacity
         self._bytes = 0
         self._tag = 0
         self._timers: set[asyncio.TimerHandle] = set()
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
-        size = sum(len(message.body) for message in messages)
-        if self._bytes + size > self._capacity:
-            raise BrokerUnavailableError(
-                f"the in-process broker holds {self._bytes} bytes of {self._capacity}; workers must take some first"
-            )
-        self._bytes += size
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         now = asyncio.get_running_loop().time()
         woken: dict[str, None] = {}  # in order: a simulation must wake the same way every time
+        no_room: list[Outgoing] = []
+        refused: list[Refusal] = []
         for message in messages:
+            size = len(message.body)
+            queue = self._queue(message.queue)
+            if size > self._capacity:
+                refused.append(Refusal(message, f"{size} bytes; the in-process broker holds {self._capacity}"))
+                continue
+            if queue.held_bytes + size > self._capacity - self._bytes:
+                no_room.append(message)
+                continue
+            self._bytes += size
+            queue.held_bytes += size
             self._tag += 1
             delivery = Delivery(message.queue, message.body, self._tag, False, message.headers or {})
-            queue = self._queue(message.queue)
             queue.ready.append(delivery)
             queue.since.append(now)
             woken[message.queue] = None
         for name in woken:
             _wake(self._queues[name])
+        if not no_room and not refused:
+            return ALL_CONFIRMED
+        full = f"the in-process broker holds {self._bytes} bytes of {self._capacity}; workers must take some first"
+        return PublishReport(no_room=no_room, refused=refused, reason=full if no_room else refused[0].reason)
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         source = self._queue(queue)
@@ -78,6 +105,7 @@ class MemoryBroker:
                 continue
             if settlement.verdict is Settle.ACK:
                 self._bytes -= len(delivery.body)
+                source.held_bytes -= len(delivery.body)
             elif settlement.delay > 0:
                 self._later(delivery, settlement.delay)
             else:

@@ -1,74 +1,83 @@
 """Two brokers as one: some queues are on the second, all others on the first.
 
-The topics of Fluxo C are on the Kafka of those who write decisions and read tickets; everything else is on whichever
-broker the workers use.
+The topics of Fluxo C are on the Kafka cluster that decisions come from; everything else is on the broker that the
+workers use.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Container, Sequence
-from typing import Any
 
-from oraculo.adapters.brokers.failover import STRENGTH
-from oraculo.errors import BrokerError, BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Broker, Delivery, Health, Outgoing, Settlement, expect
+from oraculo.adapters.brokers.failover import DURABILITY_ORDER
+from oraculo.ports.broker import (
+    ALL_CONFIRMED,
+    Backlog,
+    Broker,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Settlement,
+)
+from oraculo.ports.broker_group import BrokerGroup, group_of
 from oraculo.wire import names
 
 APART = "fluxo-c"
 
 
-class RoutingBroker:
-    """`queues` are those of `other`, with their dead-letter queues. It forgets what `main` forgets. What tells several
-    brokers apart elsewhere (`members`, `active`, `breakers`, `epoch`) is main's, with the other as one more member."""
+class RoutingBroker(Broker, BrokerGroup):
+    """`queues` are those of `other`, with their dead-letter queues. It forgets what `main` forgets. As a group it is
+    main's, with the other one as one more member."""
 
     def __init__(self, main: Broker, other: Broker, queues: Container[str]) -> None:
         self.main = main
         self.other = other
         self._queues = queues
-        ours: dict[str, Broker] = getattr(main, "members", {main.scheme: main})
+        self._group = group_of(main)
+        ours = self._group.members
         self.name = other.scheme if other.scheme not in ours else f"{other.scheme}-{APART}"
         self.members = {**ours, self.name: other}
-        self.apart = frozenset((self.name,))  # published to as well, whichever of the others is
+        self.apart = frozenset((self.name,))
         self.scheme = f"{main.scheme}+{other.scheme}"
-        self.volatile = main.volatile
-        self.breakers: dict[str, Any] = getattr(main, "breakers", {})
-        if hasattr(main, "depths"):  # what a broker inside the process can tell at once
-            self.depths, self.ages = main.depths, main.ages  # type: ignore[attr-defined]
+        self.traits = main.traits
+        self.breakers = self._group.breakers
 
     def forgets(self, queue: str) -> bool:
-        """When this process ends, what waits there is gone."""
-        return self.volatile and not self._apart(queue)
+        return self._of(queue).forgets(queue)
 
     def expect(self, queue: str) -> None:
-        expect(self._of(queue), queue)
+        self._of(queue).expect(queue)
 
     @property
     def active(self) -> str:
-        return str(getattr(self.main, "active", self.main.scheme))
+        return self._group.active
 
     @property
     def epoch(self) -> int:
-        return int(getattr(self.main, "epoch", 0))
+        return self._group.epoch
 
     def probed(self, name: str, ok: bool, error: str = "") -> None:
         if name in self.breakers:
-            self.main.probed(name, ok, error)  # type: ignore[attr-defined]
+            self._group.probed(name, ok, error)
 
     def doubted(self, name: str) -> bool:
-        return name in self.breakers and bool(self.breakers[name].open)
+        return name in self.breakers and self._group.doubted(name)
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
-        """When the other one fails, its messages have to wait (`works`), and hold up nobody else's."""
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
+        """When the other one fails, its messages have to wait as if they had no queue, and hold up no others."""
         apart = [message for message in messages if self._apart(message.queue)]
         if not apart:
-            await self.main.publish(messages)
-            return
+            return await self.main.publish(messages)
         rest = [message for message in messages if not self._apart(message.queue)]
         main, other = await asyncio.gather(_publish(self.main, rest), _publish(self.other, apart))
-        if other is not None:
-            other.works = True
-        _raise([error for error in (main, other) if error is not None])
+        return PublishReport(
+            main.unconfirmed,
+            [*main.no_queue, *other.no_queue, *other.unconfirmed],
+            [*main.refused, *other.refused],
+            "; ".join(filter(None, (main.reason, other.reason))),
+            (*main.no_room, *other.no_room),
+        )
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         apart = self._apart(queue)
@@ -94,7 +103,7 @@ class RoutingBroker:
 
     async def durability(self) -> str:
         """The weaker of the two."""
-        return min(await self.main.durability(), await self.other.durability(), key=STRENGTH.index)
+        return min(await self.main.durability(), await self.other.durability(), key=DURABILITY_ORDER.index)
 
     def health(self) -> Health:
         main, other = self.main.health(), self.other.health()
@@ -116,27 +125,5 @@ class RoutingBroker:
         return self.other if self._apart(queue) else self.main
 
 
-async def _publish(broker: Broker, messages: Sequence[Outgoing]) -> BrokerUnavailableError | None:
-    """What went wrong, with the messages that it concerns: the others' fate is their own."""
-    if not messages:
-        return None
-    try:
-        await broker.publish(messages)
-    except BrokerUnavailableError as error:
-        if error.unconfirmed is None:
-            refused = {id(message) for message, _ in error.refused}
-            error.unconfirmed = [message for message in messages if id(message) not in refused]
-        return error
-    except BrokerError as error:
-        return BrokerUnavailableError(str(error), unconfirmed=messages)
-    return None
-
-
-def _raise(errors: Sequence[BrokerUnavailableError]) -> None:
-    if errors:
-        raise BrokerUnavailableError(
-            "; ".join(str(error) for error in errors),
-            unconfirmed=[message for error in errors for message in error.unconfirmed or ()],
-            refused=[pair for error in errors for pair in error.refused],
-            works=all(error.works for error in errors),
-        )
+async def _publish(broker: Broker, messages: Sequence[Outgoing]) -> PublishReport:
+    return await broker.publish(messages) if messages else ALL_CONFIRMED

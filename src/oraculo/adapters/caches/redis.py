@@ -1,4 +1,5 @@
-"""Redis as a cache: one server (`redis://…`), or a cluster (`host:port,host:port`).
+"""Redis as a cache: one server (`redis://…`), or `host:port`, one or several, of a cluster. One address alone may be
+that of a server as well as that of a cluster's node: it is asked which, when it is used first.
 
 It is asked on the way of requests, so it may cost them nothing when it is away: after a failure it is left alone for a
 while.
@@ -7,8 +8,8 @@ while.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
 
 import structlog
 
@@ -25,12 +26,12 @@ except ModuleNotFoundError as error:
 
 log = structlog.get_logger("oraculo.cache")
 
-T = TypeVar("T")
-PATIENCE = 0.25  # seconds for an answer
-PAUSE = 5.0  # seconds without it after a failure
-PREFIX = "oraculo:"
+ANSWER_TIMEOUT_S = 0.25  # seconds for an answer
+FAILURE_PAUSE_S = 5.0  # seconds without it after a failure
+KEY_PREFIX = "oraculo:"
+_TIMEOUTS: dict[str, Any] = {"socket_timeout": ANSWER_TIMEOUT_S, "socket_connect_timeout": ANSWER_TIMEOUT_S}
 
-_TURN = """
+_TURN_SCRIPT = """
 local owner = redis.call('GET', KEYS[1])
 if owner == false or owner == ARGV[1] then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -41,53 +42,58 @@ return 0"""
 
 class RedisCache:
     def __init__(self, where: str) -> None:
-        patience: dict[str, Any] = {"socket_timeout": PATIENCE, "socket_connect_timeout": PATIENCE}
-        if "://" in where:
-            self._redis: Any = Redis.from_url(where, retry=Retry(NoBackoff(), 0), **patience)
-        else:
-            nodes = [node.strip().rpartition(":") for node in where.split(",")]
-            self._redis = RedisCluster(
-                startup_nodes=[ClusterNode(host, int(port)) for host, _, port in nodes], **patience
+        self._node = "" if "://" in where or "," in where else where  # may be a server alone, or one of a cluster
+        if "://" in where or self._node:
+            self._redis: Any = Redis.from_url(
+                where if "://" in where else f"redis://{where}", retry=Retry(NoBackoff(), 0), **_TIMEOUTS
             )
+        else:
+            self._redis = _cluster(where)
         self._away_until = 0.0
-        self.hits = self.misses = self.failures = 0
+        self.failures = 0
 
     async def get(self, key: str) -> bytes | None:
-        found = await self._ask(self._redis.get(PREFIX + key) if self._there else None)
-        if found is None:
-            self.misses += 1
-        else:
-            self.hits += 1
-        return cast("bytes | None", found)
+        return cast("bytes | None", await self._ask(lambda redis: redis.get(KEY_PREFIX + key)))
 
     async def put(self, key: str, value: bytes, seconds: float) -> None:
-        await self._ask(self._redis.set(PREFIX + key, value, px=int(seconds * 1000)) if self._there else None)
+        await self._ask(lambda redis: redis.set(KEY_PREFIX + key, value, px=int(seconds * 1000)))
 
     async def turn(self, name: str, owner: str, seconds: float) -> bool:
-        asked = self._redis.eval(_TURN, 1, f"{PREFIX}turn:{name}", owner, int(seconds * 1000)) if self._there else None
-        return bool(await self._ask(asked) != 0)
+        key = f"{KEY_PREFIX}turn:{name}"
+        return bool(await self._ask(lambda redis: redis.eval(_TURN_SCRIPT, 1, key, owner, int(seconds * 1000))) != 0)
 
     async def close(self) -> None:
         await self._redis.aclose()
 
-    @property
-    def _there(self) -> bool:
-        return time.monotonic() >= self._away_until
-
-    async def _ask(self, question: Awaitable[Any] | None) -> Any:
-        if question is None:
+    async def _ask(self, question: Callable[[Any], Awaitable[Any]]) -> Any:
+        if time.monotonic() < self._away_until:
             return None
         try:
-            answer = await question
+            if self._node:
+                await self._look_for_a_cluster()
+            answer = await question(self._redis)
         except (RedisError, OSError) as error:
             if self._away_until == 0:
                 log.warning(
                     "the cache is away; everything goes on without it", error=str(error) or type(error).__name__
                 )
-            self._away_until = time.monotonic() + PAUSE
+            self._away_until = time.monotonic() + FAILURE_PAUSE_S
             self.failures += 1
             return None
         if self._away_until:
             log.info("the cache is back")
             self._away_until = 0.0
         return answer
+
+    async def _look_for_a_cluster(self) -> None:
+        """Speak to the whole cluster when the only address given is one of its nodes."""
+        told = await self._redis.info("cluster")
+        node, self._node = self._node, ""
+        if told.get("cluster_enabled"):
+            alone, self._redis = self._redis, _cluster(node)
+            await alone.aclose()
+
+
+def _cluster(nodes: str) -> Any:
+    found = [node.strip().rpartition(":") for node in nodes.split(",")]
+    return RedisCluster(startup_nodes=[ClusterNode(host, int(port)) for host, _, port in found], **_TIMEOUTS)

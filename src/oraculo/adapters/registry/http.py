@@ -1,7 +1,7 @@
 """A schema registry that speaks Confluent's HTTP: schemas by number, and numbers for our own.
 
 What was found once is kept for ever: a number never stands for anything else. That there is no such schema is forgotten
-after a while, because somebody may register one.
+after a while, because one may be registered.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from oraculo.errors import RegistryUnavailableError, WireError
 from oraculo.wire import strict_json
 from oraculo.wire.flow import schemas
 
-PATIENCE = 5.0  # seconds for an answer
-ABSENT = 60.0  # seconds for which a number is taken to stand for nothing
-MOST_ABSENT = 1000  # of those, before all are forgotten
-MAX_SCHEMA = 1024 * 1024
-MEDIA = "application/vnd.schemaregistry.v1+json"
+ANSWER_TIMEOUT_S = 5.0  # seconds for an answer
+ABSENT_CACHE_S = 60.0  # seconds for which a number is taken to stand for nothing
+MAX_ABSENT_IDS = 1000  # of those, before all are forgotten
+SCHEMA_MAX_BYTES = 1024 * 1024
+MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
 class HttpRegistry:
     """`topics`: the record of each shipped schema that is published → its topic."""
 
-    def __init__(self, url: str, topics: Mapping[str, str], *, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, topics: Mapping[str, str], *, patience: float = ANSWER_TIMEOUT_S) -> None:
         self._where = redaction.urls(url)
         self._base = url.rstrip("/")
         self._topics = dict(topics)
@@ -73,13 +73,13 @@ class HttpRegistry:
     async def _find(self, number: int) -> None:
         answer = await self._ask("GET", f"/schemas/ids/{number}")
         if answer is None:
-            if len(self._absent) >= MOST_ABSENT:
+            if len(self._absent) >= MAX_ABSENT_IDS:
                 self._absent.clear()
-            self._absent[number] = time.monotonic() + ABSENT
+            self._absent[number] = time.monotonic() + ABSENT_CACHE_S
             return
         text = answer.get("schema")
         if not isinstance(text, str) or answer.get("schemaType", "AVRO") != "AVRO" or answer.get("references"):
-            text = ""  # no Avro schema that stands by itself: whoever needs it is told so
+            text = ""  # no Avro schema that stands by itself: a caller that needs it is told so
         self._schemas[number] = text
 
     async def _register(self, record: str, topic: str) -> int:
@@ -94,9 +94,9 @@ class HttpRegistry:
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any] | None:
         """The answer; None when there is no such thing."""
         if self._http is None:
-            self._http = httpx2.AsyncClient(timeout=self._patience, headers={"accept": MEDIA})
+            self._http = httpx2.AsyncClient(timeout=self._patience, headers={"accept": MEDIA_TYPE})
         content = None if body is None else strict_json.dumps(body)
-        headers = {} if body is None else {"content-type": MEDIA}
+        headers = {} if body is None else {"content-type": MEDIA_TYPE}
         try:
             response = await self._http.request(method, self._base + path, content=content, headers=headers)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -106,7 +106,7 @@ class HttpRegistry:
         if response.status_code != 200:
             raise self._away(f"{response.status_code} to {method} {path}: {redaction.redact(response.text[:200])}")
         try:
-            value = strict_json.loads(response.content, max_bytes=MAX_SCHEMA)
+            value = strict_json.loads(response.content, max_bytes=SCHEMA_MAX_BYTES)
         except WireError as error:
             raise self._away(f"an answer that cannot be read: {error.detail}") from None
         if not isinstance(value, dict):

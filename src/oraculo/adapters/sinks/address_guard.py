@@ -24,9 +24,9 @@ import idna
 
 IPAddress = IPv4Address | IPv6Address
 
-MAX_URL = 2_048
-PORTS = (443, 8443)
-ALLOWED = "allowed: https to a public host on port 443 or 8443, or a host:port on the operator's allow-list"
+URL_MAX_CHARS = 2_048
+PUBLIC_PORTS = (443, 8443)
+ALLOWED_TEXT = "allowed: https to a public host on port 443 or 8443, or a host:port on the operator's allow-list"
 _DEFAULT_PORT = {"https": 443, "http": 80}
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^#]*)(#.*)?")
@@ -35,7 +35,7 @@ _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?\[\]-]|%[0-9A-Fa-f]{2})*")
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _PUBLIC_NAME = re.compile(r"\.[a-z][^.]*\Z")  # at least two labels; a top-level domain starts with a letter
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")  # IDNA takes these for dots; nobody types them by accident
+_OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")  # IDNA takes these for dots; they are not typed by accident
 
 # Suffixes that never belong to a public host (RFC 6761 and 8375, ICANN's reservations, common habits).
 _LOCAL_SUFFIXES = (
@@ -70,7 +70,7 @@ _REFUSED_V4 = {
 
 _GLOBAL_V6 = ip_network("2000::/3")
 # Both lists are read in order. Outside 2000::/3 everything is refused; these only name the common ones. 6to4 and
-# Teredo are refused whatever they embed: nobody serves webhooks there, and the embedded address decides the route.
+# Teredo are refused whatever they embed: no webhook is served there, and the embedded address decides the route.
 _REFUSED_V6 = {
     ip_network(block): kind
     for block, kind in {
@@ -99,7 +99,7 @@ _ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # the upper half of an interface id that e
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why not, in words that may be shown to whoever sent the URL. Never an address that a name resolved to."""
+    """Why not, in words that may be shown to the sender of the URL. Never an address that a name resolved to."""
 
     reason: str
 
@@ -155,8 +155,8 @@ def check_url(url: str, allow: Collection[str] = ()) -> str | None:
 
 def examine(url: str, allow: frozenset[str]) -> Target | Refusal:
     """Read and judge `url` without the DNS. `allow` comes from `parse_allow`."""
-    if len(url) > MAX_URL:
-        return Refusal(f"the URL is longer than {MAX_URL} characters")
+    if len(url) > URL_MAX_CHARS:
+        return Refusal(f"the URL is longer than {URL_MAX_CHARS} characters")
     parts = _URL.fullmatch(url)
     if parts is None:
         return _refused("not an absolute URL")
@@ -201,7 +201,7 @@ def _judge(target: Target) -> Target | Refusal:
     """The rules for places that are not on the allow-list."""
     if target.scheme != "https":
         return _refused(f"scheme {target.scheme!r}")
-    if target.port not in PORTS:
+    if target.port not in PUBLIC_PORTS:
         return _refused(f"port {target.port}")
     if target.address is not None:
         kind = address_refusal(target.address)
@@ -265,4 +265,4 @@ def _bracketed(host: str) -> str:
 
 
 def _refused(what: str) -> Refusal:
-    return Refusal(f"not allowed: {what}; {ALLOWED}")
+    return Refusal(f"not allowed: {what}; {ALLOWED_TEXT}")

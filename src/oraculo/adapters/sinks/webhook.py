@@ -31,11 +31,11 @@ from oraculo.ports.notifier import Notice, Outcome, Receipt
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-MAX_BODY = 64 * 1024  # bytes read of an answer
-MAX_EXCERPT = 200  # characters kept of it
+ANSWER_MAX_BYTES = 64 * 1024  # bytes read of an answer
+EXCERPT_MAX_CHARS = 200  # characters kept of it
 MAX_RETRY_AFTER = timedelta(hours=24)
 MAX_ADDRESSES = 4  # tried per attempt; all are checked
-_THROTTLES = frozenset({429, 502, 503, 504})
+_THROTTLING_STATUSES = frozenset({429, 502, 503, 504})
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
@@ -104,7 +104,7 @@ class WebhookNotifier:
                 await self._post(target, addresses, notice, answer, self._ssl)
         except TimeoutError:
             trouble = f"no complete answer in {self._timeout:g} s"
-        except Exception as error:  # a hostile receiver must not find the one exception nobody thought of
+        except Exception as error:  # a hostile receiver must not find an exception that is not handled
             trouble = f"{type(error).__name__}: {error}".rstrip(": ")
         return self._receipt(answer, trouble)
 
@@ -155,7 +155,7 @@ class WebhookNotifier:
             outcome = Outcome.DELIVERED
         elif answer.status == 410:
             outcome = Outcome.REFUSED
-        elif answer.status in _THROTTLES:
+        elif answer.status in _THROTTLING_STATUSES:
             wait = parse_retry_after(answer.retry_after, self._clock())
         elif 300 <= answer.status < 400:
             detail += " (redirects are not followed)"
@@ -198,11 +198,11 @@ async def _closing_socket(request: httpx2.Request) -> AsyncIterator[None]:
 
 async def _read_some(response: httpx2.Response, answer: _Answer) -> None:
     """Read the raw body (nothing is decompressed) up to the limit; keep its beginning."""
-    taken, keep = 0, MAX_EXCERPT * 4  # a character of UTF-8 has at most four bytes
+    taken, keep = 0, EXCERPT_MAX_CHARS * 4  # a character of UTF-8 has at most four bytes
     async for chunk in response.aiter_raw():
         answer.excerpt += chunk[: keep - len(answer.excerpt)]
         taken += len(chunk)
-        if taken >= MAX_BODY:
+        if taken >= ANSWER_MAX_BYTES:
             return
 
 
@@ -224,8 +224,8 @@ def parse_retry_after(value: str, now: datetime) -> timedelta | None:
 
 def _shown(text: str) -> str:
     """The first characters, with whatever could act on a terminal or reorder a line spelled out."""
-    text = text[:MAX_EXCERPT].strip()
+    text = text[:EXCERPT_MAX_CHARS].strip()
     shown = "".join(
         ch if ch.isprintable() and ch != "\\" else ch.encode("unicode_escape").decode("ascii") for ch in text
     )
-    return shown[:MAX_EXCERPT]
+    return shown[:EXCERPT_MAX_CHARS]

@@ -13,19 +13,20 @@ import hmac
 from collections.abc import Sequence
 from datetime import datetime
 
-PREFIX = "whsec_"
-MIN_KEY, MAX_KEY = 24, 64
+SECRET_PREFIX = "whsec_"
+KEY_MIN_BYTES, KEY_MAX_BYTES = 24, 64
 
 
 def key_of(secret: str) -> bytes:
     """The key inside `whsec_<base64>`. Raises ValueError, without the secret in it, when it is not one."""
-    encoded = secret.removeprefix(PREFIX)
+    encoded = secret.removeprefix(SECRET_PREFIX)
     try:
         key = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except (binascii.Error, ValueError):
         key = b""
-    if not secret.startswith(PREFIX) or not MIN_KEY <= len(key) <= MAX_KEY:
-        raise ValueError(f"a webhook secret is {PREFIX!r} and the base64 of {MIN_KEY} to {MAX_KEY} bytes")
+    if not secret.startswith(SECRET_PREFIX) or not KEY_MIN_BYTES <= len(key) <= KEY_MAX_BYTES:
+        size = f"{KEY_MIN_BYTES} to {KEY_MAX_BYTES} bytes"
+        raise ValueError(f"a webhook secret is {SECRET_PREFIX!r} and the base64 of {size}")
     return key
 
 

@@ -12,6 +12,10 @@ def to_micros(at: datetime) -> int:
     return (at - _EPOCH) // _MICROSECOND
 
 
+def to_micros_or_none(at: datetime | None) -> int | None:
+    return None if at is None else to_micros(at)
+
+
 def from_micros(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 

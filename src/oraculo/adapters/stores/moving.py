@@ -9,32 +9,43 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import apsw
 
-from oraculo.adapters.stores.sqlite import lock
-from oraculo.adapters.stores.sqlite_schema import migrate
+from oraculo.adapters.stores.key_rows import KEY_COLUMNS, SESSION_COLUMNS
+from oraculo.adapters.stores.schedule_rows import SCHEDULE_COLUMNS
+from oraculo.adapters.stores.sqlite.locks import lock, make_private
+from oraculo.adapters.stores.sqlite.schema import migrate
+from oraculo.adapters.stores.tenant_rows import TENANT_COLUMNS
+from oraculo.adapters.stores.token_key_rows import TOKEN_KEY_COLUMNS
 from oraculo.errors import StoreError, StoreUnavailableError
 
 Row = Sequence[Any]
 
-CHUNK = 1000
+COPY_CHUNK_ROWS = 1000
 TABLES = {
     "runs": "run, correlation_id, fingerprint, tipo, status, version, created_at, closed_at, wake_at, owes, total,"
-    " open, failed, deadline",
+    " open, failed, deadline, owner, rotulos, paused_at, tenant",
     "run_destinos": "destino, run, failed",
+    "run_rotulos": "rotulo, run",
+    "run_origins": "origin, run",
     "journal": "position, run, first, at, format, events",
     "results": "run, body",
     "idempotency_keys": "key, fingerprint, run, at",
-    "dead_letters": "id, queue, reason, detail, correlation_id, headers, body, at",
-    "task_types": "tipo, body, at",
+    "dead_letters": "id, queue, reason, detail, correlation_id, headers, body, at, tenant",
+    "task_types": "tipo, body, at, tenant",
+    "schedules": SCHEDULE_COLUMNS,
+    "api_keys": KEY_COLUMNS,
+    "sessions": SESSION_COLUMNS,
+    "token_keys": TOKEN_KEY_COLUMNS,
+    "tenants": TENANT_COLUMNS,
     "counters": "queue, verdict, count",
-    "system_events": "id, at, kind, body",
+    "system_events": "id, at, kind, body, tenant",
+    "destination_pauses": "alvo, ator, motivo, desde",
     "cursors": "name, position",
 }
-NUMBERED = {"journal": "position", "dead_letters": "id", "system_events": "id"}  # numbers that are never used again
+SEQUENCES = {"journal": "position", "dead_letters": "id", "system_events": "id"}  # numbers that are never used again
 
 
 class Side(Protocol):
@@ -73,7 +84,7 @@ class SqliteSide:
         self._lock = lock(f"{path}.lock")
         try:
             if target:
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                make_private(path)
             self._connection = apsw.Connection(path)
             self._connection.execute("PRAGMA journal_mode=WAL").fetchall()
             self._connection.execute("PRAGMA synchronous=FULL").fetchall()
@@ -114,8 +125,8 @@ class SqliteSide:
 
 
 class PostgresSide:
-    """What is owed in a store that is copied is put into the hands of a member that is dead already: whoever joins
-    first takes over from it."""
+    """What is owed in a store that is copied is given to a member that is dead already: the first
+    process that joins takes over from it."""
 
     def __init__(self, url: str, *, target: bool) -> None:
         import psycopg
@@ -143,7 +154,7 @@ class PostgresSide:
 
     def rows(self, table: str) -> Iterator[Row]:
         with self._connection.cursor(name="moving") as cursor:
-            cursor.itersize = CHUNK
+            cursor.itersize = COPY_CHUNK_ROWS
             cursor.execute(f"SELECT {TABLES[table]} FROM {table} ORDER BY 1".encode())
             yield from cursor
 
@@ -191,7 +202,7 @@ class PostgresSide:
 
     @staticmethod
     def _sequence(table: str) -> str:
-        return f"{table}_{NUMBERED[table]}_seq"
+        return f"{table}_{SEQUENCES[table]}_seq"
 
 
 async def _made(store: Any, *, create: bool) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from oraculo.dashboard.texts import en, pt
+from oraculo.api.languages import preferred_language
+from oraculo.core.sentences import Language
+from oraculo.dashboard.texts import en, pauses, pt
 
-LANGUAGES: dict[str, Mapping[str, str]] = {"en": en.TEXTS, "pt-BR": pt.TEXTS}
+LANGUAGES: dict[str, Mapping[str, str]] = {"en": en.TEXTS | pauses.EN, "pt-BR": pt.TEXTS | pauses.PT}
+_PAGE_LANGUAGE: dict[Language, str] = {"en": "en", "pt": "pt-BR"}
 NAMES = {"en": "English", "pt-BR": "Português"}
-SCRIPT = "js."  # texts that scripts need
+SCRIPT_TEXT_PREFIX = "js."  # texts that scripts need
 
 Translate = Callable[..., str]
 
@@ -16,22 +19,7 @@ Translate = Callable[..., str]
 def chosen(cookie: str | None, accept: str) -> str:
     if cookie in LANGUAGES:
         return cookie
-    best, wanted = "en", 0.0
-    for part in accept.split(","):
-        name, _, parameters = part.strip().partition(";")
-        language = {"pt": "pt-BR", "en": "en"}.get(name.strip().lower().partition("-")[0])
-        quality = _quality(parameters)
-        if language is not None and quality > wanted:
-            best, wanted = language, quality
-    return best
-
-
-def _quality(parameters: str) -> float:
-    _, _, value = parameters.partition("q=")
-    try:
-        return min(1.0, float(value)) if value else 1.0
-    except ValueError:
-        return 0.0
+    return _PAGE_LANGUAGE[preferred_language(accept, "en")]
 
 
 def translator(language: str) -> Translate:
@@ -48,4 +36,8 @@ def translator(language: str) -> Translate:
 
 
 def script_texts(language: str) -> dict[str, str]:
-    return {key[len(SCRIPT) :]: text for key, text in LANGUAGES[language].items() if key.startswith(SCRIPT)}
+    return {
+        key[len(SCRIPT_TEXT_PREFIX) :]: text
+        for key, text in LANGUAGES[language].items()
+        if key.startswith(SCRIPT_TEXT_PREFIX)
+    }

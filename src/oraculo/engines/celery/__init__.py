@@ -1,4 +1,4 @@
-"""The engine `celery`: commands and deeds travel as Celery tasks; the core, the store and the messages are the same.
+"""The name under which Celery finds the application (oraculo/apps/celery); the engine is oraculo/engines/celery_engine.
 
 celery -A oraculo.engines.celery worker
 celery -A oraculo.engines.celery beat
@@ -11,7 +11,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("ORACULO_ENGINE=celery", "celery") from error
 
-from oraculo.engines.celery import queues, tasks  # noqa: F401  (registered with the app)
-from oraculo.engines.celery.app import app
+from oraculo.apps.celery import queues, tasks  # noqa: F401  (registered with the app)
+from oraculo.apps.celery.app import app
 
 __all__ = ["app"]

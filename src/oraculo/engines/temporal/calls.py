@@ -17,43 +17,46 @@ from temporalio.common import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
+from oraculo.chunks import chunks_by_size
+from oraculo.core.flow.profile import flow_in
 from oraculo.core.plan import Plan
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Status
-from oraculo.engines.temporal.codec import LARGE, compressed
-from oraculo.engines.temporal.link import ATTRIBUTES, CALL
-from oraculo.engines.temporal.parcels import Begin
+from oraculo.engines.temporal.codec import COMPRESS_MIN_BYTES, compressed
+from oraculo.engines.temporal.connection import CALL_TIMEOUT, SEARCH_ATTRIBUTES
+from oraculo.engines.temporal.messages import WorkflowInput
 from oraculo.errors import EngineUnavailableError
-from oraculo.runtime.work import Work
+from oraculo.ports.work import Work
 from oraculo.wire import trace_context
 
 WORKFLOW, SIGNAL, UPDATE = "OrchestrationWorkflow", "tickets_completed", "command"
-AT_ONCE = 512 * 1024  # bytes of answers in one signal
-MOST_PAYLOAD = 1_000_000  # bytes; Temporal takes 2 MB
-TASK = timedelta(seconds=5)  # after which a workflow task whose process died is given to another
+SIGNAL_MAX_BYTES = 512 * 1024  # of answers in one signal
+PAYLOAD_MAX_BYTES = 1_000_000  # Temporal takes 2 MB
+WORKFLOW_TASK_TIMEOUT = timedelta(seconds=5)  # after which a workflow task whose process died is given to another
 
 
-class Known(NamedTuple):
+class WorkflowRef(NamedTuple):
     """A workflow, and the context of its orchestration's span."""
 
     identity: str
     traceparent: str | None
 
 
-def known(state: Orchestration) -> Known:
+def known(state: Orchestration) -> WorkflowRef:
     trace = state.traceparent
     inside = None if trace is None else trace_context.child(trace, trace_context.workflow_span(state.run))
-    return Known(workflow_id(state), inside)
+    return WorkflowRef(workflow_id(state), inside)
 
 
 def workflow_id(state: Orchestration) -> str:
-    flow = state.plan.flow
-    return f"orch-{state.correlation_id}" if flow is None else flow.workflow_id
+    """The id of its workflow: that of a plan of Fluxo C is called after the plan, that of a retry after itself."""
+    flow = flow_in(state.plan)
+    return f"orch-{state.correlation_id}" if flow is None or state.origin is not None else flow.workflow_id
 
 
 async def begin(
     state: Orchestration,
-    how: Begin,
+    how: WorkflowInput,
     task_queue: str,
     client: Client,
     *,
@@ -73,8 +76,8 @@ async def begin(
             id_conflict_policy=conflict,
             search_attributes=TypedSearchAttributes(pairs) if how.marked else None,
             memo=None if how.marked else attributes,
-            task_timeout=TASK,
-            rpc_timeout=CALL,
+            task_timeout=WORKFLOW_TASK_TIMEOUT,
+            rpc_timeout=CALL_TIMEOUT,
             request_eager_start=here,
         )
     except RPCError as error:
@@ -83,44 +86,36 @@ async def begin(
         await begin(state, replace(how, marked=False), task_queue, client, here=here, conflict=conflict)
 
 
-async def signal(identity: str, unit: RawValue, client: Client) -> None:
-    await client.get_workflow_handle(identity).signal(SIGNAL, unit, rpc_timeout=CALL)
+async def signal(identity: str, batch: RawValue, client: Client) -> None:
+    await client.get_workflow_handle(identity).signal(SIGNAL, batch, rpc_timeout=CALL_TIMEOUT)
 
 
 async def ask(identity: str, item: RawValue, client: Client) -> str:
     """The verdict on a command, once what it made true is in the journal."""
     handle = client.get_workflow_handle(identity)
     try:
-        verdict: str = await handle.execute_update(UPDATE, item, result_type=str, rpc_timeout=2 * CALL)
+        verdict: str = await handle.execute_update(UPDATE, item, result_type=str, rpc_timeout=2 * CALL_TIMEOUT)
     except WorkflowUpdateFailedError as error:  # it ended before it could answer
         raise EngineUnavailableError(f"{identity} has just ended; try again") from error
     return verdict
 
 
-def parcels(works: Sequence[Work]) -> list[list[Work]]:
-    """As many in one signal as fit."""
-    found: list[list[Work]] = [[]]
-    size = 0
-    for work in works:
-        if found[-1] and size + len(work.body) > AT_ONCE:
-            found.append([])
-            size = 0
-        found[-1].append(work)
-        size += len(work.body)
-    return found
+def signal_batches(works: Sequence[Work]) -> Sequence[list[Work]]:
+    """Cut into signals that fit; none at all is one empty signal, which only wakes a workflow."""
+    return list(chunks_by_size(works, SIGNAL_MAX_BYTES, lambda work: len(work.body))) or [[]]
 
 
 def fits(raw: RawValue) -> bool:
     payload = raw.payload
-    size = len(payload.data) if len(payload.data) <= LARGE else len(compressed(payload).data)
-    return size <= MOST_PAYLOAD
+    size = len(payload.data) if len(payload.data) <= COMPRESS_MIN_BYTES else len(compressed(payload).data)
+    return size <= PAYLOAD_MAX_BYTES
 
 
 def _attributes(plan: Plan, correlation_id: str) -> dict[str, str]:
     """What a workflow can be found by; of a plan that is none of Fluxo C there is less to say. To mark how it stands
     costs a write each time, so it is `em_execucao` until the workflow says otherwise."""
-    flow, status = plan.flow, Status.EM_EXECUCAO.value
+    flow, status = flow_in(plan), Status.EM_EXECUCAO.value
     values = (correlation_id, "", "", "", status)
     if flow is not None:
         values = (correlation_id, flow.plan_id, flow.intent_id, flow.risk_band.value, status)
-    return {name: value for name, value in zip(ATTRIBUTES, values, strict=True) if value}
+    return {name: value for name, value in zip(SEARCH_ATTRIBUTES, values, strict=True) if value}

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter, PayloadCodec
 
-LARGE = 16 * 1024
+COMPRESS_MIN_BYTES = 16 * 1024
 ENCODING = b"binary/oraculo-zlib"
 
 
-class Compressing(PayloadCodec):
+class CompressingCodec(PayloadCodec):
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        return [compressed(payload) if len(payload.data) > LARGE else payload for payload in payloads]
+        return [compressed(payload) if len(payload.data) > COMPRESS_MIN_BYTES else payload for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [_restored(payload) for payload in payloads]
@@ -30,4 +30,4 @@ def _restored(payload: Payload) -> Payload:
     return Payload.FromString(zlib.decompress(payload.data))
 
 
-CONVERTER = DataConverter(payload_codec=Compressing())
+CONVERTER = DataConverter(payload_codec=CompressingCodec())

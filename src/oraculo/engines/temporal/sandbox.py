@@ -13,10 +13,10 @@ from temporalio.converter import StorageDriverStoreContext
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-NOWHERE = StorageDriverStoreContext(target=None)
+NO_STORAGE_TARGET = StorageDriverStoreContext(target=None)
 
 
-class QuickSandbox(SandboxedWorkflowRunner):
+class PassthroughSandboxRunner(SandboxedWorkflowRunner):
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
         instance = super().create_instance(det)
         instance.get_serialization_context = _no_context  # type: ignore[method-assign, assignment]
@@ -29,7 +29,7 @@ def _no_context(_command: Any) -> None:
 
 
 def _nowhere(_command: Any) -> StorageDriverStoreContext:
-    return NOWHERE
+    return NO_STORAGE_TARGET
 
 
-SANDBOX = QuickSandbox(restrictions=SandboxRestrictions.default.with_passthrough_modules("oraculo"))
+SANDBOX = PassthroughSandboxRunner(restrictions=SandboxRestrictions.default.with_passthrough_modules("oraculo"))

@@ -20,7 +20,7 @@ from oraculo.wire.trace_context import HEADER
 
 
 class Sampled(TraceContextTextMapPropagator):
-    """Says nothing of a trace that nobody will see."""
+    """Injects no header for a trace that is not sampled."""
 
     def inject(self, carrier: Any, context: Context | None = None, *args: Any, **options: Any) -> None:
         if get_current_span(context).get_span_context().trace_flags.sampled:

@@ -1,7 +1,7 @@
 """One workflow per orchestration. It keeps the state, drives `core.step` and asks activities for the rest.
 
-Commands wait in an inbox and are taken one unit after another; what a unit made true is projected into the journal, and
-what it owes is sent, before the next one is taken. So whatever waits meanwhile becomes one batch.
+Commands wait in an inbox and are taken one batch after another; what a batch made true is projected into the journal,
+and what it owes is sent, before the next one is taken.
 
 A *local* activity runs inside the workflow task: nothing of that task is in the history yet, and when it is tried again
 more may have happened. So only what means the same in every try is projected like that: a start and signals, which
@@ -25,94 +25,115 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy, SearchAttributeKey
+from temporalio.exceptions import ApplicationError
 
-from oraculo.core.commands import Cancel, ConfirmDispatch, RecordResult, Start, Wake
+from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordResult, Start, Wake
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import step
 from oraculo.core.vocabulary import Status, Verdict
-from oraculo.engines.temporal.parcels import (
-    Begin,
-    Confirmed,
-    Made,
-    Said,
-    Unit,
+from oraculo.engines.temporal.by_hand import HandedToken, answer_of, done, token_of, without_token
+from oraculo.engines.temporal.messages import (
+    CommandBatch,
+    ConfirmedOrders,
+    StepReport,
+    WorkflowCommand,
+    WorkflowInput,
+    unpack_batch,
     unpack_item,
-    unpack_unit,
     unwrap,
     wrap,
 )
 from oraculo.errors import OraculoError
-from oraculo.wire import records, strict_json, views
+from oraculo.wire import records, views
 
-PATIENCE = timedelta(seconds=60)  # for one try of an activity
-AGAIN = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=5))
-ASK_FIRST, ASK_MOST = timedelta(seconds=10), timedelta(minutes=5)  # until what is owed is asked for again
+ACTIVITY_TIMEOUT = timedelta(seconds=60)  # for one try of an activity
+ACTIVITY_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=100), maximum_interval=timedelta(seconds=5))
+RESEND_FIRST_DELAY, RESEND_MAX_DELAY = timedelta(seconds=10), timedelta(minutes=5)  # of unconfirmed orders
 STATUS = SearchAttributeKey.for_keyword("OraculoStatus")
 CANCELLED = "cancelada no Temporal"
+ANSWER_BY_HAND = "answer-by-hand"  # the mark of workflows that honour a failure in `ticket_completed`
+TOKEN_BY_HAND = "token-by-hand"  # the mark of workflows whose answers by hand are judged by their tokens
+NOT_OURS = "NotStartedByOraculo"  # the type of failure of a workflow that another program started
 
 
 @dataclass(slots=True)
-class Waiting:
-    unit: Unit
+class QueuedBatch:
+    batch: CommandBatch
     told: asyncio.Future[str] | None = None  # gets the verdict of the only command in it
+    handed: HandedToken | None = None  # what came with the only command in it, an answer by hand
 
 
 @workflow.defn(name="OrchestrationWorkflow")
 class OrchestrationWorkflow:
     @workflow.init
     def __init__(self, begin: RawValue) -> None:
-        self._begin = Begin.unpack(begin)
-        self._inbox: deque[Waiting] = deque()
+        self._begin, self._refusal = _read(begin)
+        self._inbox: deque[QueuedBatch] = deque()
         self._state: Orchestration | None = None
         self._at = self._begin.at  # of the last step
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: datetime | None = None
         self._rang: datetime | None = None  # what the alarm was set to
-        self._ask_at: datetime | None = None
-        self._ask_after = ASK_FIRST
+        self._resend_at: datetime | None = None
+        self._resend_after = RESEND_FIRST_DELAY
         # As whoever began it has marked it; one that goes on does not know.
         self._shown = None if self._begin.started is None else Status.EM_EXECUCAO
 
     @workflow.run
     async def run(self, begin: RawValue) -> str:
+        if self._refusal:
+            raise ApplicationError(self._refusal, type=NOT_OURS, non_retryable=True)
         life = asyncio.create_task(self._live())
         while not life.done():
             try:
                 await asyncio.shield(life)
             except asyncio.CancelledError:  # of the workflow itself; what it is doing goes on
-                self._hear(Unit([Said(Cancel(CANCELLED))]))
+                self._hear(CommandBatch([WorkflowCommand(Cancel(CANCELLED))]))
         await workflow.wait_condition(workflow.all_handlers_finished)
         if not self._finished():
             workflow.continue_as_new(
-                Begin(self._begin.run, self._at, version=self._known.version, marked=self._begin.marked).pack()
+                WorkflowInput(self._begin.run, self._at, version=self._known.version, marked=self._begin.marked).pack()
             )
         return self._known.status.value if self._state is not None else ""
 
     # -- what it is told ---------------------------------------------------------------------------------------------
 
     @workflow.signal
-    def tickets_completed(self, unit: RawValue) -> None:
+    def tickets_completed(self, batch: RawValue) -> None:
         """Answers, and whatever else the engine has to say, many at once."""
         try:
-            self._hear(unpack_unit(unit))
+            self._hear(unpack_batch(batch))
         except (OraculoError, ValueError, TypeError, KeyError) as error:  # not from an engine
             workflow.logger.warning("a signal that cannot be read is ignored: %s", error)
 
     @workflow.signal
-    def ticket_completed(self, ticket_id: str, result: RawValue) -> None:
-        """One answer, from whoever likes to give it by hand."""
-        answer = RecordResult(True, strict_json.compact(unwrap(result)), [], ticket=ticket_id)
-        self._hear(Unit([Said(answer)]))
+    def ticket_completed(self, *arguments: Any) -> None:
+        """One answer, given by hand: a ticket_id and its result, or either form of one argument (by_hand.py). Histories
+        without the mark of `ANSWER_BY_HAND` were written when every such answer was a success."""
+        try:
+            if workflow.patched(ANSWER_BY_HAND):
+                answer = answer_of(arguments)
+            else:
+                answer = done(*arguments)
+            handed = token_of(arguments) if workflow.patched(TOKEN_BY_HAND) else None
+        except (OraculoError, ValueError, TypeError) as error:
+            workflow.logger.warning("a signal that cannot be read is ignored: %s", error)
+            return
+        if answer is None:
+            return
+        if handed is not None:
+            answer = without_token(answer)
+        self._inbox.append(QueuedBatch(CommandBatch([WorkflowCommand(answer)]), handed=handed))
 
     @workflow.signal
     def cancel_workflow(self, reason: str = "") -> None:
-        self._hear(Unit([Said(Cancel(reason))]))
+        self._hear(CommandBatch([WorkflowCommand(Cancel(reason))]))
 
     @workflow.update
     async def command(self, item: RawValue) -> str:
         """One command; its verdict, once what it made true is in the journal."""
         told: asyncio.Future[str] = asyncio.Future()
-        self._inbox.append(Waiting(Unit([unpack_item(unwrap(item))]), told))
+        self._inbox.append(QueuedBatch(CommandBatch([unpack_item(unwrap(item))]), told))
         return await told
 
     @workflow.query
@@ -138,8 +159,8 @@ class OrchestrationWorkflow:
         state = self._state
         return wrap([] if state is None else [views.ticket(state, position) for position in range(len(state.tickets))])
 
-    def _hear(self, unit: Unit) -> None:
-        self._inbox.append(Waiting(unit))
+    def _hear(self, batch: CommandBatch) -> None:
+        self._inbox.append(QueuedBatch(batch))
 
     # -- what it does ------------------------------------------------------------------------------------------------
 
@@ -159,15 +180,23 @@ class OrchestrationWorkflow:
         if begin.started is None:
             await self._recall()
             if self._state is not None and self._state.owes:
-                await self._carry_out(Made(begin.run, self._at, orders=True), local=False)
+                await self._carry_out(StepReport(begin.run, self._at, orders=True), local=False)
             return
         started = begin.started
-        start = Start(begin.run, started.correlation_id, started.plan, started.fingerprint, started.traceparent)
-        made = Made(begin.run, begin.at, correlation_id=started.correlation_id, key=begin.key)
+        start = Start(
+            begin.run,
+            started.correlation_id,
+            started.plan,
+            started.fingerprint,
+            started.traceparent,
+            started.actor,
+            started.origin,
+        )
+        report = StepReport(begin.run, begin.at, correlation_id=started.correlation_id, key=begin.key)
         done = step(None, start, begin.at)
         self._state = done.state
-        made.add(done)
-        await self._carry_out(made, local=True)
+        report.add(done)
+        await self._carry_out(report, local=True)
 
     async def _recall(self) -> None:
         """The state from the journal, page by page: it may be too large for a payload."""
@@ -179,8 +208,8 @@ class OrchestrationWorkflow:
                     "recall",
                     wrap([begin.run, after, begin.version]),
                     result_type=RawValue,
-                    start_to_close_timeout=PATIENCE,
-                    retry_policy=AGAIN,
+                    start_to_close_timeout=ACTIVITY_TIMEOUT,
+                    retry_policy=ACTIVITY_RETRY,
                 )
             )
             if page is None:  # it never became an orchestration
@@ -194,9 +223,7 @@ class OrchestrationWorkflow:
         state = self._state
         if state is None:
             return True
-        if self._inbox or state.closed_at is None:
-            return False
-        return not state.owes and state.wake_at() is None
+        return not self._inbox and state.finished
 
     async def _go_on(self) -> bool:
         if self._inbox:
@@ -211,51 +238,69 @@ class OrchestrationWorkflow:
             await workflow.wait_condition(lambda: bool(self._inbox) or self._rang is not None)
         return True
 
-    async def _take(self, waiting: Waiting) -> None:
-        unit = waiting.unit
-        at = self._instant(unit.at or workflow.now())
-        made = Made(self._begin.run, at)
+    async def _take(self, waiting: QueuedBatch) -> None:
+        batch = waiting.batch
+        if waiting.handed is not None and not await self._may_count(batch.items[0].command, waiting.handed):
+            return
+        at = self._instant(batch.at or workflow.now())
+        report = StepReport(self._begin.run, at)
         verdict = Verdict.IDLE
-        for said in unit.items:
-            done = step(self._known, said.command, at)
-            made.add(done, said)
+        for item in batch.items:
+            done = step(self._known, item.command, at)
+            report.add(done, item)
             verdict = done.verdict
-        await self._carry_out(made, local=unit.at is not None)
+        await self._carry_out(report, local=batch.at is not None)
         if waiting.told is not None:
             waiting.told.set_result(verdict.value)
+
+    async def _may_count(self, answer: Command, handed: HandedToken) -> bool:
+        """Whether an answer by hand counts; a token says for which attempt. What does not is kept as a dead letter."""
+        assert isinstance(answer, RecordResult)
+        asked = [self._known.correlation_id, answer.ticket, handed.token, handed.body.decode()]
+        found = unwrap(
+            await workflow.execute_activity(
+                "judge_by_hand",
+                wrap(asked),
+                result_type=RawValue,
+                start_to_close_timeout=ACTIVITY_TIMEOUT,
+                retry_policy=ACTIVITY_RETRY,
+            )
+        )
+        answer.attempt = found["attempt"]
+        return bool(found["counts"])
 
     async def _wake(self, at: datetime) -> None:
         state = self._known
         due = state.wake_at()
-        made = Made(state.run, at)
+        report = StepReport(state.run, at)
         if due is not None and due <= at:
-            made.add(step(state, Wake(), at))
-        if self._ask_at is not None and self._ask_at <= at and state.owes:
-            made.orders = True
-            self._ask_after = min(2 * self._ask_after, ASK_MOST)
-            self._ask_at = None
-        if made or made.orders:
-            await self._carry_out(made, local=False)
+            report.add(step(state, Wake(), at))
+        if self._resend_at is not None and self._resend_at <= at and state.owes:
+            report.orders = True
+            self._resend_after = min(2 * self._resend_after, RESEND_MAX_DELAY)
+            self._resend_at = None
+        if report or report.orders:
+            await self._carry_out(report, local=False)
 
-    async def _carry_out(self, made: Made, *, local: bool) -> None:
+    async def _carry_out(self, report: StepReport, *, local: bool) -> None:
         """What became true is in the journal, and what is owed is sent, when this returns. What no broker has confirmed
         by then is confirmed by a signal, or asked for again later."""
-        if made or made.orders:
-            made.version = self._known.version
+        if report or report.orders:
+            report.version = self._known.version
             call = workflow.execute_local_activity if local else workflow.execute_activity
             answer = await call(
                 "carry_out",
-                made.pack(),
+                report.pack(),
                 result_type=RawValue,
-                start_to_close_timeout=PATIENCE,
-                retry_policy=AGAIN,
+                start_to_close_timeout=ACTIVITY_TIMEOUT,
+                retry_policy=ACTIVITY_RETRY,
             )
-            confirmed = Confirmed.unpack(answer)
+            confirmed = ConfirmedOrders.unpack(answer)
             if confirmed is not None:
                 done = step(self._known, ConfirmDispatch(confirmed.tickets), self._instant(confirmed.at))
                 assert done.events, "the journal has a confirmation that the workflow does not know"
         if not self._known.owes:
-            self._ask_at, self._ask_after = None, ASK_FIRST
+            self._resend_at, self._resend_after = None, RESEND_FIRST_DELAY
         self._show_status()
 
     def _instant(self, at: datetime) -> datetime:
@@ -274,9 +319,9 @@ class OrchestrationWorkflow:
     def _set_alarm(self) -> None:
         """A timer that is early does no harm and costs less than to move it."""
         now = workflow.now()
-        if self._known.owes and self._ask_at is None:
-            self._ask_at = now + self._ask_after
-        wanted = min((at for at in (self._known.wake_at(), self._ask_at) if at is not None), default=None)
+        if self._known.owes and self._resend_at is None:
+            self._resend_at = now + self._resend_after
+        wanted = min((at for at in (self._known.wake_at(), self._resend_at) if at is not None), default=None)
         if wanted is None or (self._alarm_at is not None and self._alarm_at <= wanted):
             return
         if self._alarm is not None:
@@ -287,6 +332,16 @@ class OrchestrationWorkflow:
     async def _ring(self, at: datetime) -> None:
         await asyncio.sleep(max(0.0, (at - workflow.now()).total_seconds()))
         self._alarm, self._alarm_at, self._rang = None, None, at
+
+
+def _read(begin: RawValue) -> tuple[WorkflowInput, str]:
+    """How the workflow begins, and why it cannot: its input is none of ours, as when the original shares the task
+    queue. Such a workflow fails; an exception while it is made would be tried again for ever, and block its id."""
+    try:
+        return WorkflowInput.unpack(begin), ""
+    except (OraculoError, ValueError, TypeError, KeyError, AttributeError) as error:
+        refusal = f"the input is none that Oráculo writes ({type(error).__name__}: {error}); is its task queue shared?"
+        return WorkflowInput(0, workflow.now()), refusal
 
 
 WORKFLOWS: Sequence[type[Any]] = (OrchestrationWorkflow,)

@@ -1,8 +1,8 @@
 """Records of Fluxo C ↔ bytes: Avro in the framing of a schema registry (0x00, the schema's number in four bytes, the
 body), or JSON.
 
-Both are read, whoever sends them; `format` is what we write. Whatever is wrong with bytes is a WireError with a code of
-its own. Only what nobody could ask the registry yet is a RegistryUnavailableError: those bytes may be fine.
+Both are read from every sender; `format` is what we write. Whatever is wrong with bytes is a WireError with a code of
+its own. A RegistryUnavailableError means that the registry could not be asked yet: the bytes may be fine.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ _HEADER = struct.Struct(">bI")
 
 
 class Codec:
+    """Reads Avro and JSON, and writes `format`."""
+
     def __init__(self, registry: Registry, format: str = AVRO, *, max_bytes: int = MAX_BYTES) -> None:
         if format == AVRO:
             _fastavro()  # missing: said at the start
         self._registry = registry
-        self._format = format
+        self.format = format
         self._max_bytes = max_bytes
         self._writers: dict[int, _Writer] = {}
 
@@ -54,7 +56,7 @@ class Codec:
 
     def encode(self, record: str, value: dict[str, Any]) -> bytes:
         """WireError `invalid_value`, with the place, when it is not what the schema says."""
-        if self._format == JSON:
+        if self.format == JSON:
             return strict_json.compact(value)
         return _HEADER.pack(0, self._registry.number(record)) + avro_body(record, value)
 
@@ -94,7 +96,7 @@ def avro_body(record: str, value: dict[str, Any]) -> bytes:
 
 class _Writer:
     """What wrote a message: its schema, and how its values become those of ours. Logical types are left out, so that an
-    instant is the number that it is on the wire, whoever wrote it."""
+    instant is the number that it is on the wire, for every writer."""
 
     def __init__(self, number: int, text: str) -> None:
         if not text:

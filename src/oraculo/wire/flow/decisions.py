@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from oraculo.core.cognitive import CognitivePlan
-from oraculo.core.decision import Decision, FinalDecision
+from oraculo.core.flow.cognitive import CognitivePlan
+from oraculo.core.flow.decision import Decision, FinalDecision
 from oraculo.errors import WireError
 from oraculo.wire import requests, strict_json
 from oraculo.wire.flow import plans
@@ -37,8 +37,12 @@ class Document(Model):
     valid_until: Instant | None = None
 
 
-def decision_of(value: Mapping[str, Any]) -> Decision:
+def decision_of(value: Any) -> Decision:
     """WireError `invalid_decision` or `invalid_plan`, with the place of every fault."""
+    if not isinstance(value, Mapping):
+        raise WireError(
+            INVALID, "a decision or a plan is a JSON object", [_fault("(corpo)", "a JSON object is needed")]
+        )
     if value.get("decision_id") is None and value.get("final_decision") is None:
         if "tasks" in value or PLAN in value:
             return _by_itself(value)

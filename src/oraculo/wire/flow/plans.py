@@ -1,6 +1,6 @@
 """A CognitivePlan as it comes → the plan of the core. Tolerant where its producers differ, strict where it matters.
 
-Whether it makes sense (cycles, expiry, unknown ids, ranges) is for core/cognitive.py to say; here it is only read.
+Whether it makes sense (cycles, expiry, unknown ids, ranges) is for core/flow/cognitive.py to say; here it is only read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from oraculo.core.cognitive import SCHEMA_VERSION, CognitivePlan, TaskNode
+from oraculo.core.flow.cognitive import SCHEMA_VERSION, CognitivePlan, TaskNode
 from oraculo.core.plan import MAX_TASKS
 from oraculo.core.vocabulary import Priority, RiskBand, SecurityLevel
 from oraculo.wire import names, requests, strict_json

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from oraculo.core.commands import RecordResult
+from oraculo.core.digests import digest_of
 from oraculo.core.vocabulary import Kind
 from oraculo.wire import requests, strict_json, trace_context
 from oraculo.wire.flow.plans import Id, Instant, Model, Whole
 from oraculo.wire.flow.texts import text_of
 from oraculo.wire.payloads import NO_HEADERS
+from oraculo.wire.ticket_tokens import HEADER, looks_like_token
 
 INVALID = "invalid_result"
-MOST = 2**31  # attempts
+MAX_ATTEMPT = 2**31
 _TRUE = ("true", "1", "yes")
 
 
@@ -42,7 +43,7 @@ class Document(Model):
 
     @property
     def ok(self) -> bool:
-        """Whoever says that it completed, and that it did not succeed, did not succeed."""
+        """False also for a result that says COMPLETED and `success: false`."""
         return self.status == "COMPLETED" and self.result.success is not False
 
     @property
@@ -54,7 +55,19 @@ class Document(Model):
     def attempt(self) -> int | None:
         """What a worker echoes of its ticket's metadata, if it does."""
         text = text_of(self.result.metadata.get("attempt"))
-        return int(text) if text.isascii() and text.isdigit() and 0 < int(text[:12]) <= MOST else None
+        return int(text) if text.isascii() and text.isdigit() and 0 < int(text[:12]) <= MAX_ATTEMPT else None
+
+
+def token_of(value: Mapping[str, Any], headers: Mapping[str, str] = NO_HEADERS) -> str | None:
+    """The token that a result hands back: in a field of its own, in the metadata, as tickets have it, or in a header
+    of the message."""
+    result = value.get("result")
+    metadata = result.get("metadata") if isinstance(result, Mapping) else None
+    inside = metadata.get("token") if isinstance(metadata, Mapping) else None
+    for said in (value.get("token"), inside):
+        if isinstance(said, str) and said:
+            return said
+    return headers.get(HEADER)
 
 
 def answer(
@@ -68,15 +81,16 @@ def answer(
         raise requests.invalid(error, INVALID) from None
     if found.status == "RUNNING":
         return None, found.agent_id
+    dados, erros = strict_json.compact(_kept(found)), [] if found.ok else [_error(found)]
     command = RecordResult(
         ok=found.ok,
-        dados=strict_json.compact(_kept(found)),
-        erros=[] if found.ok else [_error(found)],
+        dados=dados,
+        erros=erros,
         definitivo=not found.ok and found.definitivo,
         ticket=found.ticket_id,
         attempt=found.attempt,
         kind=Kind.EXECUCAO,
-        digest=zlib.crc32(raw) or 1,
+        digest=digest_of(raw, found.ok, dados, erros),
         traceparent=trace_context.of_message(None, headers),
     )
     return command, found.agent_id
@@ -86,7 +100,7 @@ def _kept(found: Document) -> dict[str, Any]:
     kept: dict[str, Any] = {
         "success": found.ok,
         "output": found.result.output,
-        "metadata": found.result.metadata,
+        "metadata": {name: said for name, said in found.result.metadata.items() if not looks_like_token(said)},
         "logs": found.result.logs,
     }
     if found.agent_id:
@@ -98,5 +112,7 @@ def _kept(found: Document) -> dict[str, Any]:
 
 def _error(found: Document) -> dict[str, object]:
     kind = text_of(found.result.metadata.get("error_type")) or "erro"
-    text = found.error_message or "o worker respondeu FAILED sem dizer por quê"
-    return {"codigo": kind[:100], "mensagem": text, "definitivo": found.definitivo}
+    error: dict[str, object] = {"codigo": kind[:100], "mensagem": found.error_message, "definitivo": found.definitivo}
+    if not found.error_message:
+        del error["mensagem"]  # what is shown in its place is core/sentences.py
+    return error

@@ -15,6 +15,7 @@ EXECUTION_RESULT = "ExecutionResult"
 TELEMETRY_EVENT = "FlowCTelemetryEvent"
 INCIDENT = "OrchestrationIncident"
 TELEMETRY_FRAME = "TelemetryFrame"
+APPROVAL_RESPONSE = "ApprovalResponse"
 
 NUMBERS = {  # record → schema id; never changed, only added to
     COGNITIVE_PLAN: 1,
@@ -24,6 +25,7 @@ NUMBERS = {  # record → schema id; never changed, only added to
     TELEMETRY_EVENT: 5,
     INCIDENT: 6,
     TELEMETRY_FRAME: 7,
+    APPROVAL_RESPONSE: 8,
 }
 FILES = {
     COGNITIVE_PLAN: "cognitive-plan.avsc",
@@ -33,6 +35,7 @@ FILES = {
     TELEMETRY_EVENT: "flow-c-telemetry-event.avsc",
     INCIDENT: "orchestration-incident.avsc",
     TELEMETRY_FRAME: "telemetry-frame.avsc",
+    APPROVAL_RESPONSE: "approval-response.avsc",
 }
 
 

@@ -13,18 +13,19 @@ from hashlib import sha256
 from typing import Any
 
 from oraculo.core import events as ev
-from oraculo.core import verdict
+from oraculo.core import sentences
 from oraculo.core.consolidation import milliseconds as between
-from oraculo.core.flow import Flow
+from oraculo.core.flow import outcome
+from oraculo.core.flow.profile import Flow
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Status
 from oraculo.wire import strict_json, trace_context
-from oraculo.wire.flow import schemas
+from oraculo.wire.flow import approvals, schemas
 from oraculo.wire.flow.instants import milliseconds
 from oraculo.wire.flow.texts import texts
 
-APPROVAL_REQUEST = "ApprovalRequest"  # JSON only
+APPROVAL_REQUEST = "ApprovalRequest"  # no record of its own: in Avro it is a CognitivePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Told:
 
 def tell(state: Orchestration, first: int, at: datetime, events: list[ev.Event]) -> Iterator[Told]:
     """Everything that one step of the journal is worth telling, in order. `state` is as it is after the step."""
-    flow = verdict.flow_of(state)
+    flow = outcome.flow_of(state)
     for number, event in enumerate(events, first):
         for part, (record, value, key) in enumerate(_of(state, flow, event, at)):
             yield Told(record, value, key, f"{state.run:x}.{number}.{part}")
@@ -57,22 +58,23 @@ def _of(state: Orchestration, flow: Flow, event: ev.Event, at: datetime) -> Iter
             yield said("STEP_COMPLETED", step="C2", success=True, ticket_ids=made)
             yield said("STEP_COMPLETED", step="C3", success=True)
         case ev.ApprovalAsked():
-            yield APPROVAL_REQUEST, _approval(flow, at), flow.plan_id
+            yield APPROVAL_REQUEST, approvals.request(flow, at), flow.plan_id
         case ev.TicketsDispatched(positions, attempt):
             for position in positions:
                 yield said("TICKET_ASSIGNED", **_ticket(state, flow, position), metadata={"attempt": attempt})
         case ev.TicketConcluded(position):
             yield said("TICKET_COMPLETED", **_ticket(state, flow, position), status="COMPLETED", success=True)
-        case ev.TicketFailed(position, attempt, status, erros):
-            yield said("TICKET_FAILED", **_ticket(state, flow, position), **_failure(status, _text(erros)))
+        case ev.TicketFailed(position, attempt, status):
+            error = sentences.message(sentences.errors_said(event))
+            yield said("TICKET_FAILED", **_ticket(state, flow, position), **_failure(status, error))
             if status is Status.TIMEOUT:
                 yield said("SLA_VIOLATION", **_ticket(state, flow, position), sla_compliant=False)
         case ev.TicketsClosed(positions, status, reason):
             for position in positions:
-                yield said("TICKET_FAILED", **_ticket(state, flow, position), **_failure(status, reason))
-        case ev.CompensationStarted(undone, reason):
+                yield said("TICKET_FAILED", **_ticket(state, flow, position), **_failure(status, sentences.say(reason)))
+        case ev.CompensationStarted(undone, why):
             ids = [ticket_id(state.run, position) for position in undone]
-            yield said("STEP_STARTED", step="C5", ticket_ids=ids, metadata={"compensation": reason})
+            yield said("STEP_STARTED", step="C5", ticket_ids=ids, metadata={"compensation": why})
         case ev.OrchestrationClosed():
             yield from _closed(state, flow, at)
         case _:
@@ -81,8 +83,8 @@ def _of(state: Orchestration, flow: Flow, event: ev.Event, at: datetime) -> Iter
 
 def _closed(state: Orchestration, flow: Flow, at: datetime) -> Iterator[tuple[str, dict[str, Any], str]]:
     good = state.status is Status.CONCLUIDA
-    word = verdict.overall(state)
-    judged = verdict.sla(state, at)
+    word = outcome.overall(state)
+    judged = outcome.sla(state, at)
 
     def said(event_type: str, **more: Any) -> tuple[str, dict[str, Any], str]:
         return schemas.TELEMETRY_EVENT, _event(state, flow, event_type, at, **more), flow.plan_id
@@ -90,7 +92,7 @@ def _closed(state: Orchestration, flow: Flow, at: datetime) -> Iterator[tuple[st
     done = "STEP_COMPLETED" if good else "STEP_FAILED"
     yield said(done, step="C4", success=good, duration_ms=between(state.started_at, at))
     yield said("STEP_COMPLETED", step="C5", success=True, status=word)
-    for incident in verdict.incidents(state):
+    for incident in outcome.incidents(state):
         yield schemas.INCIDENT, incident_record(state, incident, at), incident.incident_id
     yield schemas.TELEMETRY_FRAME, frame(state, at), flow.plan_id
     yield said("STEP_COMPLETED", step="C6", success=True)
@@ -101,13 +103,13 @@ def _closed(state: Orchestration, flow: Flow, at: datetime) -> Iterator[tuple[st
         duration_ms=between(state.started_at, at),
         sla_compliant=not judged["violations_count"] and state.status is not Status.TIMEOUT,
         ticket_ids=[ticket_id(state.run, position) for position in range(len(state.tickets))],
-        result=texts(verdict.metrics(state)),
+        result=texts(outcome.metrics(state)),
     )
 
 
 def frame(state: Orchestration, at: datetime) -> dict[str, Any]:
     """The telemetry frame of C6 as it travels."""
-    flow, found = verdict.flow_of(state), verdict.frame(state, at)
+    flow, found = outcome.flow_of(state), outcome.frame(state, at)
     found["timestamp"] = milliseconds(at)
     found["correlation"] |= {"decision_id": flow.decision_id or None, "trace_id": _trace(state, flow)[0]}
     return {**found, "schema_version": 1}
@@ -161,13 +163,9 @@ def _failure(status: Status, text: str) -> dict[str, Any]:
     return {"status": "FAILED", "success": False, "error": text, "error_type": status.value}
 
 
-def _text(erros: list[dict[str, object]]) -> str:
-    return "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in erros)
-
-
-def incident_record(state: Orchestration, found: verdict.Incident, at: datetime) -> dict[str, Any]:
+def incident_record(state: Orchestration, found: outcome.Incident, at: datetime) -> dict[str, Any]:
     """An incident as it travels."""
-    flow = verdict.flow_of(state)
+    flow = outcome.flow_of(state)
     value: dict[str, Any] = {
         "incident_id": found.incident_id,
         "workflow_id": flow.workflow_id,
@@ -177,25 +175,9 @@ def incident_record(state: Orchestration, found: verdict.Incident, at: datetime)
         "affected_tickets": list(found.affected),
         "correlation_id": flow.correlation_id,
         "trace_id": _trace(state, flow)[0] or "",
-        "recommended_playbook": verdict.PLAYBOOKS[found.incident_type],
-        "auto_remediation_enabled": verdict.PLAYBOOKS[found.incident_type] is not None,
+        "recommended_playbook": outcome.PLAYBOOKS[found.incident_type],
+        "auto_remediation_enabled": outcome.PLAYBOOKS[found.incident_type] is not None,
         "escalation_required": found.escalation_required,
         "created_at": milliseconds(at),
     }
     return {**value, "hash": sha256(strict_json.canonical(value)).hexdigest()}
-
-
-def _approval(flow: Flow, at: datetime) -> dict[str, Any]:
-    document = strict_json.loads_trusted(flow.document)
-    told = {name: document.get(name) for name in ("risk_score", "is_destructive", "destructive_tasks", "risk_matrix")}
-    return {
-        "plan_id": flow.plan_id,
-        "intent_id": flow.intent_id,
-        "decision_id": flow.decision_id or None,
-        "correlation_id": flow.correlation_id,
-        "risk_band": flow.risk_band.value,
-        **told,
-        "cognitive_plan": document,
-        "requested_at": milliseconds(at),
-        "status": "pending",
-    }

@@ -5,13 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from oraculo.core import allocation as c3
-from oraculo.core import compensation, ticket
-from oraculo.core.flow import Spec
-from oraculo.core.state import Orchestration, Ticket
+from oraculo.core import sentences
+from oraculo.core.flow import score_sentences, service_levels
+from oraculo.core.flow.outcome import actual_duration_ms, answered, flow_of, ticket_status
+from oraculo.core.flow.profile import Spec
+from oraculo.core.priority import ticket_score
+from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.verdict import actual_duration_ms, answered, flow_of, ticket_status
-from oraculo.core.vocabulary import Phase, Status
+from oraculo.core.ticket_state import Ticket
+from oraculo.core.vocabulary import Phase, Status, UndoCause
 from oraculo.wire import strict_json, trace_context
 from oraculo.wire.flow.instants import milliseconds, optional
 from oraculo.wire.flow.texts import texts
@@ -26,7 +28,7 @@ def execution_ticket(state: Orchestration, position: int, now: datetime) -> dict
     flow, task, one = flow_of(state), state.plan.tasks[position], state.tickets[position]
     spec = flow.specs[position]
     undoing = state.undone.get(position)
-    qos = ticket.qos(flow.risk_band)
+    qos = service_levels.qos(flow.risk_band)
     return {
         "ticket_id": ticket_id(state.run, position),
         "plan_id": flow.plan_id,
@@ -65,33 +67,53 @@ def execution_ticket(state: Orchestration, position: int, now: datetime) -> dict
             "workflow_id": flow.workflow_id,
             "generated_by": GENERATED_BY,
             "attempt": str(one.attempt),
+            **_score(state, position, now),
         },
         "schema_version": SCHEMA_VERSION,
     }
 
 
 def allocation(state: Orchestration, position: int, now: datetime) -> dict[str, Any]:
-    """What is kept beside the record. Workers take tickets themselves, so none is compared with others."""
-    flow, task, one = flow_of(state), state.plan.tasks[position], state.tickets[position]
-    created = _created(state, one)
-    score = c3.priority_score(flow.risk_band, ticket.qos(flow.risk_band), created, created + task.timeout, now)
+    """What is kept beside the record, under the original's names. Workers take tickets themselves: what would be a
+    decision about workers is null, because none was taken."""
+    flow, one = flow_of(state), state.tickets[position]
+    score = ticket_score(state, position, now)
     return {
-        "allocated_at": optional(one.dispatched_at),
+        "allocated_at": None,
         "agent_id": answered(one).get("agent_id"),
-        "agent_type": "WORKER",
-        "priority_score": round(score, 6),
+        "agent_type": None,
+        "priority_score": score.value,
+        "priority_score_parts": {
+            "risk": score.risk,
+            "qos": score.qos,
+            "urgency": score.urgency,
+            "priority": score.lift,
+        },
+        "priority_score_explanation": score_sentences.explain(score, flow.risk_band, flow.priority, "en"),
         "agent_score": None,
         "composite_score": None,
-        "allocation_method": "intelligent_scheduler",
-        "workers_evaluated": 0,
+        "allocation_method": None,
+        "workers_evaluated": None,
         "ml_optimization_attempted": False,
         "predicted_duration_ms": None,
         "predicted_queue_ms": None,
         "predicted_load_pct": None,
         "ml_enriched": False,
-        "anomaly_detected": False,
+        "anomaly_detected": None,
         "anomaly_type": None,
         "anomaly_score": None,
+    }
+
+
+def _score(state: Orchestration, position: int, now: datetime) -> dict[str, str]:
+    """The score, where the record has a place for texts of any kind; a plan of before has none recorded."""
+    flow = flow_of(state)
+    if flow.score is None:
+        return {}
+    score = ticket_score(state, position, now)
+    return {
+        "priority_score": str(score.value),
+        "priority_score_explanation": score_sentences.explain(score, flow.risk_band, flow.priority, "en"),
     }
 
 
@@ -100,7 +122,7 @@ def _created(state: Orchestration, one: Ticket) -> datetime:
 
 
 def _deadline(state: Orchestration, position: int, now: datetime) -> datetime:
-    """Of the whole ticket; an attempt after the first has its own, or whoever gets it would be too late already."""
+    """The deadline of the whole ticket; an attempt after the first has its own, or it would be too late already."""
     one, timeout = state.tickets[position], state.plan.tasks[position].timeout
     if one.attempt > 1 and one.phase is Phase.RUNNING and one.due_at is not None:
         return one.due_at
@@ -132,13 +154,12 @@ def _parameters(state: Orchestration, position: int, spec: Spec) -> dict[str, st
     return {
         **given,
         "original_ticket_id": ticket_id(state.run, spec.compensates),
-        "action": compensation.action_of(undone.task_type),
-        "reason": state.undo_reason or compensation.TASK_FAILED,
+        "action": undone.undo,
+        "reason": state.undo_reason or UndoCause.TASK_FAILED.value,
     }
 
 
 def _error(one: Ticket) -> str | None:
     if one.status is Status.CONCLUIDA:
         return None
-    said = "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in one.erros or ())
-    return said or one.reason
+    return sentences.message(sentences.errors_of(one)) or sentences.say_optional(one.reason)

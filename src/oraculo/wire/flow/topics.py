@@ -24,17 +24,17 @@ class Topics:
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Those that the orchestrator consumes, as one group."""
+        """The topics that the orchestrator consumes, as one group."""
         return self.consensus, self.results, self.approval_responses
 
     @property
     def records(self) -> dict[str, str]:
-        """Avro record → the topic that it is published to. Approvals are JSON."""
+        """Avro record → the topic whose values it is. The telemetry frame is JSON wherever it goes."""
         return {
             schemas.CONSOLIDATED_DECISION: self.consensus,
             schemas.EXECUTION_TICKET: self.tickets,
             schemas.EXECUTION_RESULT: self.results,
-            schemas.TELEMETRY_FRAME: self.telemetry,
             schemas.INCIDENT: self.incidents,
             schemas.TELEMETRY_EVENT: self.events,
+            schemas.COGNITIVE_PLAN: self.approval_requests,
         }

@@ -1,9 +1,10 @@
-"""Who gets which partition, and who still works on messages of a partition that somebody else has now.
+"""Which member gets which partition, and which members still work on messages of a partition that they lost.
 
 Kafka asks all members of a group what they have to say, and lets one of them decide who gets what. The usual rules know
-nothing of work in progress: when a process joins, partitions move, and messages that somebody works on are given to
-somebody else as well. Here every member says which messages it holds, and every new owner of a partition is told which
-of its messages are in other hands, and which were settled there meanwhile. What a member held that is gone is free.
+nothing of work in progress: when a process joins, partitions move, and messages that are being worked on are given to
+a second member as well. Here every member says which messages it holds, and every new owner of a partition is told
+which of its messages are in other hands, and which were settled there meanwhile. What a member held that is gone is
+free.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
-MOST = 5000  # messages that a member speaks of; what it holds beyond that may be given to others too
+STATE_MAX_MESSAGES = 5000  # that a member names; what it holds beyond that may be given to others too
 
 Offsets = dict[int, list[int]]  # partition → offsets
 
 
 @dataclass(frozen=True, slots=True)
-class Stake:
+class MemberState:
     """What a member says of itself: the messages that it holds, those that it settled in partitions that were no longer
     its own, the partitions that it has, and whether it fetches."""
 
@@ -36,7 +37,7 @@ class Stake:
         return json.dumps(said, separators=(",", ":")).encode()
 
     @classmethod
-    def read(cls, data: bytes | None) -> Stake:
+    def read(cls, data: bytes | None) -> MemberState:
         """Of a member that says nothing that we know: it wants its share."""
         try:
             said = json.loads(data or b"{}")
@@ -66,7 +67,7 @@ class News:
             return cls()
 
     @classmethod
-    def of(cls, partitions: Iterable[int], others: Iterable[Stake]) -> News:
+    def of(cls, partitions: Iterable[int], others: Iterable[MemberState]) -> News:
         news = cls()
         mine = set(partitions)
         for other in others:
@@ -77,15 +78,15 @@ class News:
         return news
 
 
-def share(partitions: Iterable[int], stakes: Mapping[str, Stake]) -> dict[str, list[int]]:
-    """Every partition to exactly one member, evenly among those who fetch, with as few moves as that allows."""
-    given: dict[str, list[int]] = {member: [] for member in sorted(stakes)}
-    takers = [member for member in given if stakes[member].wants] or list(given)
+def share(partitions: Iterable[int], states: Mapping[str, MemberState]) -> dict[str, list[int]]:
+    """Every partition to exactly one member, evenly among the members that fetch, with as few moves as that allows."""
+    given: dict[str, list[int]] = {member: [] for member in sorted(states)}
+    takers = [member for member in given if states[member].wants] or list(given)
     every = sorted(partitions)
     least, extra = divmod(len(every), len(takers))
     moving = []
     for partition in every:
-        owner = next((member for member in takers if partition in stakes[member].has), None)
+        owner = next((member for member in takers if partition in states[member].has), None)
         if owner is not None and len(given[owner]) < least:
             given[owner].append(partition)
         elif owner is not None and len(given[owner]) == least and extra:
@@ -98,8 +99,8 @@ def share(partitions: Iterable[int], stakes: Mapping[str, Stake]) -> dict[str, l
     return given
 
 
-class HoldingAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Made for one consumer of one topic, whose stake it asks for whenever the group forms anew.
+class OwnershipAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
+    """Made for one consumer of one topic, whose state it asks for whenever the group forms anew.
 
     It goes by the name of the round robin that plain clients know, so that they can be members too; when one of them
     decides, it shares as it knows how.
@@ -107,24 +108,24 @@ class HoldingAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     name = "roundrobin"
 
-    def __init__(self, stake: Callable[[], Stake]) -> None:
-        self._stake = stake
+    def __init__(self, state: Callable[[], MemberState]) -> None:
+        self._state = state
         self.news = News()
 
     def metadata(self, topics: Iterable[str]) -> Any:
-        return ConsumerProtocolMemberMetadata(0, list(topics), self._stake().write())
+        return ConsumerProtocolMemberMetadata(0, list(topics), self._state().write())
 
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
-        stakes = {member: Stake.read(said.user_data) for member, said in members.items()}
+        states = {member: MemberState.read(said.user_data) for member, said in members.items()}
         given: dict[str, list[tuple[str, list[int]]]] = {member: [] for member in members}
         for topic in sorted({topic for said in members.values() for topic in said.subscription}):
-            those = {member: stakes[member] for member, said in members.items() if topic in said.subscription}
+            those = {member: states[member] for member, said in members.items() if topic in said.subscription}
             for member, partitions in share(cluster.partitions_for_topic(topic) or (), those).items():
                 given[member].append((topic, partitions))
         found = {}
         for member, parts in given.items():
             topics = set(members[member].subscription)  # partitions of other topics have the same numbers
-            others = (stakes[one] for one, said in members.items() if one != member and topics & {*said.subscription})
+            others = (states[one] for one, said in members.items() if one != member and topics & {*said.subscription})
             news = News.of((partition for _, partitions in parts for partition in partitions), others)
             found[member] = ConsumerProtocolMemberAssignment(0, parts, news.write())
         return found
@@ -138,7 +139,7 @@ def _offsets(said: Any) -> Offsets:
 
 
 def _short(offsets: Offsets) -> Offsets:
-    left, short = MOST, {}
+    left, short = STATE_MAX_MESSAGES, {}
     for partition, some in offsets.items():
         if left > 0:
             short[partition] = some[:left]

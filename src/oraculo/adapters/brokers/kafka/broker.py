@@ -19,84 +19,91 @@ try:
 except ImportError as error:
     raise MissingExtraError("the Kafka broker", "kafka") from error
 
-from oraculo.adapters.brokers.kafka import options
+from oraculo.adapters.brokers.kafka.connection import ClusterConnection, RefusedNameError
+from oraculo.adapters.brokers.kafka.consume import GroupConsumer
 from oraculo.adapters.brokers.kafka.faults import FAULTS
-from oraculo.adapters.brokers.kafka.ferry import Flight
 from oraculo.adapters.brokers.kafka.ledger import Ledger
-from oraculo.adapters.brokers.kafka.link import Link, RefusedNameError
-from oraculo.adapters.brokers.kafka.queue import Queue
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.adapters.brokers.kafka.publish import PublishBatch
+from oraculo.adapters.brokers.kafka.url import parse
+from oraculo.ports.broker import (
+    ALL_CONFIRMED,
+    Backlog,
+    Broker,
+    BrokerTraits,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Refusal,
+    Settle,
+    Settlement,
+)
 
 
-class KafkaBroker:
+class KafkaBroker(Broker):
     scheme = "kafka"
-    volatile = False
-    partitioned = True  # a queue is divided among its readers
+    traits = BrokerTraits(partitioned=True)
 
     def __init__(self, url: str, groups: Mapping[str, str] | None = None) -> None:
         """`groups`: queues that are read as members of this consumer group, and not of one of their own."""
-        self._options = options.parse(url, groups)
-        self._link = Link(self._options)
-        self._queues: dict[str, Queue] = {}
+        self._options = parse(url, groups)
+        self._cluster = ClusterConnection(self._options)
+        self._queues: dict[str, GroupConsumer] = {}
         self.produced: Counter[str] = Counter()  # queue → messages that were confirmed
         self.consumed: Counter[str] = Counter()  # queue → messages that were handed out
         self.errors: Counter[tuple[str, str]] = Counter()  # (operation, error) → how often
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         if not messages:
-            return
+            return ALL_CONFIRMED
         try:
-            await self._publish(messages)
+            report = await self._publish(messages)
         except BrokerUnavailableError as error:
-            self.errors["produce", "refused" if error.refused and not error.unconfirmed else "unconfirmed"] += 1
-            left = {id(one) for one in (messages if error.unconfirmed is None else error.unconfirmed)}
-            left.update(id(one) for one, _ in error.refused)
-            self.produced.update(one.queue for one in messages if id(one) not in left)
-            raise
+            report = PublishReport(messages, reason=str(error))
         except BaseException as error:
             self.errors["produce", type(error).__name__] += 1
             raise
-        self.produced.update(one.queue for one in messages)
+        if not report.complete:
+            self.errors["produce", "unconfirmed" if report.unconfirmed else "refused"] += 1
+        self.produced.update(one.queue for one in report.confirmed(messages))
+        return report
 
-    async def _publish(self, messages: Sequence[Outgoing]) -> None:
+    async def _publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         patience = self._options.confirm_timeout
-        connection = await self._link.ready(patience)
-        flight = Flight()
+        connection = await self._cluster.ready(patience)
+        batch = PublishBatch()
         why = ""
         try:
             async with asyncio.timeout(patience):
                 for queue, some in _by_queue(messages).items():
                     try:
-                        topic = await self._link.topic(queue)
+                        topic = await self._cluster.topic(queue)
                     except RefusedNameError as error:
-                        flight.refused += [(message, str(error)) for message in some]
+                        batch.refused += [Refusal(message, str(error)) for message in some]
                     except (*FAULTS, BrokerError) as error:
                         why = str(error) or type(error).__name__
                     else:
-                        crates = flight.pack(queue, topic.limit, some)
-                        connection.ferry.load(queue, topic.partitions, topic.limit, crates)
-                flight.depart()
-                if flight.left:
-                    await asyncio.wait([flight.landed, connection.lost], return_when=asyncio.FIRST_COMPLETED)
-                    why = "the connection to Kafka was lost" if flight.left else why
+                        records = batch.pack(queue, topic.limit, some)
+                        connection.batches.add(queue, topic.partitions, topic.limit, records)
+                batch.settle_one()
+                if batch.left:
+                    await asyncio.wait([batch.ended, connection.lost], return_when=asyncio.FIRST_COMPLETED)
+                    why = "the connection to Kafka was lost" if batch.left else why
         except TimeoutError:
             why = f"no confirmation from Kafka within {patience:g} s"
-            self._link.drop(why, connection)
-        if flight.error is not None:
-            why = f"Kafka did not take a batch: {flight.error!r}"
-            self._link.drop(why, connection)  # an idempotent producer has a hole in its numbers now
-        unconfirmed = flight.unconfirmed(messages) if why else []
-        if unconfirmed or flight.refused:
-            raise BrokerUnavailableError(
-                why or f"Kafka will never take {len(flight.refused)} of {len(messages)} messages",
-                unconfirmed=unconfirmed,
-                refused=flight.refused,
-            )
+            self._cluster.drop(why, connection)
+        if batch.error is not None:
+            why = f"Kafka did not take a batch: {batch.error!r}"
+            self._cluster.drop(why, connection)  # an idempotent producer has a hole in its numbers now
+        unconfirmed = batch.unconfirmed(messages) if why else []
+        if batch.refused and not why:
+            why = f"Kafka will never take {len(batch.refused)} of {len(messages)} messages"
+        return PublishReport(unconfirmed, refused=batch.refused, reason=why)
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         found = self._queues.get(queue)
         if found is None:
-            found = self._queues[queue] = Queue(queue, self._link)
+            found = self._queues[queue] = GroupConsumer(queue, self._cluster)
         try:
             taken = await found.fetch(limit, wait)
         except BrokerError as error:
@@ -138,39 +145,54 @@ class KafkaBroker:
             raise BrokerUnavailableError(f"Kafka does not say how durable it is: {error!r}") from error
 
     def health(self) -> Health:
-        return self._link.health()
+        return self._cluster.health()
 
     async def reset(self) -> None:
         await asyncio.gather(*(queue.reset() for queue in self._queues.values()))
-        self._link.renew()
+        self._cluster.renew()
 
     async def close(self) -> None:
         await asyncio.gather(*(queue.close() for queue in self._queues.values()))
         self._queues.clear()
-        await self._link.close()
+        await self._cluster.close()
 
     async def _waiting(self, queue: str) -> int:
-        link = self._link
-        await link.ready(self._options.confirm_timeout)
-        if not await link.exists(queue):
+        cluster = self._cluster
+        await cluster.ready(self._options.confirm_timeout)
+        if not await cluster.exists(queue):
             return 0
-        partitions = await link.partitions(queue)
+        partitions = await cluster.partitions(queue)
         group = self._options.group_of(queue)
-        bounds, words = await asyncio.gather(link.bounds(queue, partitions), link.committed(group, queue, partitions))
-        ours = self._queues[queue].holdings.ledgers if queue in self._queues else {}
+        bounds, committed, others = await asyncio.gather(
+            cluster.bounds(queue, partitions),
+            cluster.committed(group, queue, partitions),
+            self._others(queue, partitions),
+        )
+        ours = self._queues[queue].ownership.ledgers if queue in self._queues else {}
         return sum(
-            (ours.get(number) or Ledger(number, *words.get(number, (-1, "")))).waiting(*bounds[number])
+            min(
+                (ours.get(number) or Ledger(number, *committed.get(number, (-1, "")))).waiting(*bounds[number]),
+                Ledger(number, others.get(number, -1), "").waiting(*bounds[number]),
+            )
             for number in partitions
         )
 
+    async def _others(self, queue: str, partitions: list[int]) -> dict[int, int]:
+        """Partition → what workers of another make have committed; empty where there are none."""
+        theirs, group = self._options.workers
+        if queue != theirs:
+            return {}
+        found = await self._cluster.committed(group, queue, partitions)
+        return {number: offset for number, (offset, _note) in found.items()}
+
     async def _durability(self) -> str:
         claims = [
-            _claim(await self._link.settings(ConfigResourceType.BROKER, str(node)), "log.flush.interval.messages")
-            for node in await self._link.nodes()
+            _claim(await self._cluster.settings(ConfigResourceType.BROKER, str(node)), "log.flush.interval.messages")
+            for node in await self._cluster.nodes()
         ]
         claims += [
-            _claim(await self._link.settings(ConfigResourceType.TOPIC, topic), "flush.messages")
-            for topic in list(self._link.topics)
+            _claim(await self._cluster.settings(ConfigResourceType.TOPIC, topic), "flush.messages")
+            for topic in list(self._cluster.topics)
         ]
         return max(claims, key=("power-safe", "crash-safe", "best-effort").index, default="best-effort")
 

@@ -3,7 +3,7 @@
 For each group Kafka keeps one offset a partition: everything below it is done. Beside that offset it keeps a short
 text, and there the ledger writes the rest: how far messages were handed out (those may come a second time), which of
 the later ones are settled already (those need not), and which wait for a time (those must not come early). So a message
-that is held for long costs no repetition of its neighbours, whoever gets the partition next.
+that is held for long costs no repetition of its neighbours, also after the partition moved.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ROOM = 3000  # characters of a note; Kafka's default for offset.metadata.max.byt
 class Ledger:
     """Offsets are taken in ascending order. `next` is the one after the last that was taken; -1: none is known yet.
 
-    `mine` ends when the partition goes to somebody else. What is held then is still held and can be settled; `done` has
-    what its new owner has to be told of.
+    `mine` ends when the partition goes to another member. What is held then is still held and can be settled; `done`
+    has what its new owner has to be told of.
     """
 
     __slots__ = (
@@ -45,7 +45,7 @@ class Ledger:
         self._elsewhere: frozenset[int] = frozenset()
 
     def take(self, offset: int) -> bool:
-        """False when it was settled before, by whoever had the partition then."""
+        """Take a message from the server; False if it was settled before, by any owner of the partition."""
         if offset < self.next:
             return False
         self.next = offset + 1
@@ -57,6 +57,13 @@ class Ledger:
             return False
         self.open[offset] = FREE
         return True
+
+    def pass_over(self, position: int) -> None:
+        """Take note that there is no record before `position` that was not taken: Kafka numbers its own marks, and what
+        an aborted transaction wrote, as it numbers records."""
+        if position > self.next:
+            self.dirty = self.dirty or self.next >= 0
+            self.next = position
 
     def hand_out(self, offset: int) -> bool:
         """False when there is nothing to hand out any more."""
@@ -70,7 +77,7 @@ class Ledger:
         return True
 
     def settle(self, offset: int) -> bool:
-        """False when nobody here holds it: it is settled already, or given back."""
+        """Settle a message; False if it is not held here: it is settled already, or given back."""
         if self.open.get(offset) != HELD:
             return False
         del self.open[offset]
@@ -86,7 +93,7 @@ class Ledger:
         return True
 
     def postpone(self, offset: int, due: float) -> bool:
-        """It must not be handed out before `due`, in seconds since 1970, by whoever has it then."""
+        """Postpone a message: no owner of the partition hands it out before `due`, in seconds since 1970."""
         if self.open.get(offset) != HELD:
             return False
         self.open[offset] = POSTPONED
@@ -105,7 +112,7 @@ class Ledger:
             self.held -= 1
 
     def drop(self, offset: int) -> bool:
-        """It is settled, whoever held it; False when that is known."""
+        """Take note that a message is settled elsewhere; False if that is known."""
         state = self.open.pop(offset, None)
         if state in (HELD, POSTPONED):
             self.held -= 1
@@ -126,7 +133,7 @@ class Ledger:
         return True
 
     def told(self, elsewhere: frozenset[int]) -> list[Delivery]:
-        """These are held by other processes now. Returns those that were and are not any more: nobody settled them."""
+        """Take note that other members hold these. Return those that they held and let go of without settling."""
         self._elsewhere = elsewhere
         free = [offset for offset in self.parked if offset not in elsewhere]
         for offset in free:
@@ -145,13 +152,13 @@ class Ledger:
         return not self._elsewhere and not self._due
 
     def give_up(self) -> None:
-        """The partition is somebody else's now. What is held here stays, and nothing else."""
+        """Give the partition up to another member. What is held here stays, and nothing else."""
         self.mine = False
         self.parked.clear()
         self.open = {offset: state for offset, state in self.open.items() if state in (HELD, POSTPONED)}
 
     def forget(self) -> None:
-        """Nothing is held here any more; whoever settles something of it does nothing."""
+        """Stop holding anything; later settlements do nothing."""
         self.mine = False
         self.open.clear()
         self.parked.clear()
@@ -159,7 +166,7 @@ class Ledger:
         self.held = 0
 
     def waiting(self, begin: int, end: int) -> int:
-        """Messages that nobody has, of a partition that goes from `begin` up to `end`."""
+        """Count the messages that no member holds, of a partition that goes from `begin` up to `end`."""
         start = max(self.next, begin)
         settled = sum(max(min(stop, end) - max(first, start), 0) for first, stop in self._skip)
         return max(end - start - settled, 0) + len(self.open) - self.held - len(self.parked)

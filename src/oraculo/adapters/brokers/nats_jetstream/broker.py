@@ -18,66 +18,44 @@ from collections.abc import Sequence
 import orjson
 import structlog
 
-from oraculo.adapters.brokers.nats_jetstream.link import ApiError, Link
-from oraculo.adapters.brokers.nats_jetstream.publish import Batch, Publisher
-from oraculo.adapters.brokers.nats_jetstream.pull import Queue, is_gone, read_status
-from oraculo.adapters.brokers.nats_jetstream.streams import NotASubjectError, Stream, Streams
-from oraculo.adapters.brokers.nats_jetstream.url import Options, read
+from oraculo.adapters.brokers.kit.reconnect import pauses
+from oraculo.adapters.brokers.nats_jetstream.connection import ApiError, Connection
+from oraculo.adapters.brokers.nats_jetstream.consume import is_gone, read_status
+from oraculo.adapters.brokers.nats_jetstream.publish import Batch
+from oraculo.adapters.brokers.nats_jetstream.session import NatsSession
+from oraculo.adapters.brokers.nats_jetstream.streams import NotASubjectError, Stream
+from oraculo.adapters.brokers.nats_jetstream.url import parse
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.ports.broker import (
+    ALL_CONFIRMED,
+    Backlog,
+    Broker,
+    BrokerTraits,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Settle,
+    Settlement,
+)
 
-FIRST_RETRY_S, LAST_RETRY_S = 0.1, 2.0
-SILENCE_S = 8  # a server that says nothing for this long is gone; it is pinged every two seconds
-PURGE_S = 10.0
-REPAIRS = 2  # how often one publish makes a stream again that vanished
-
-RESET = "reset"
+FETCH_RETRY_S = 0.1
+SILENCE_TIMEOUT_S = 8  # a server that says nothing for so long is gone; it is pinged every two seconds
+PURGE_INTERVAL_S = 10.0
+RESET_REASON = "reset"
+STREAM_REPAIRS_MAX = 2  # how often one publish makes a stream again that vanished
 
 log = structlog.get_logger("oraculo.broker")
 
 
-class _Session:
-    """What belongs to one link and ends with it."""
-
-    def __init__(self, link: Link, options: Options) -> None:
-        self.link = link
-        self.streams = Streams(link, options)
-        self.publisher = Publisher(link)
-        self.queues: dict[str, Queue] = {}
-        self.held: dict[bytes, int] = {}  # what was handed out and is not settled → the round in which it was
-        self.round = 0
-        self.lease = options.lease
-
-    def nak(self, tags: Sequence[bytes]) -> None:
-        self.link.send(b"".join([b"PUB %b 4\r\n-NAK\r\n" % tag for tag in tags]))
-
-    def renew(self) -> None:
-        """The leases of all that was held a round ago already."""
-        old = [tag for tag, when in self.held.items() if when < self.round]
-        self.round += 1
-        if old:
-            self.link.send(b"".join([b"PUB %b 4\r\n+WPI\r\n" % tag for tag in old]))
-
-    def give_back(self) -> None:
-        for queue in self.queues.values():
-            queue.give_back()
-        self.nak(list(self.held))
-        self.held.clear()
-
-    def stop(self) -> None:
-        self.held.clear()
-        for queue in self.queues.values():
-            queue.stop()
-
-
-class NatsBroker:
+class NatsBroker(Broker):
     scheme = "nats"
-    volatile = False
+    traits = BrokerTraits()
 
     def __init__(self, url: str) -> None:
-        self._options = read(url)
-        self._label = self._options.servers[0]
-        self._session: _Session | None = None
+        self._options = parse(url)
+        self._label = self._options.where
+        self._current: NatsSession | None = None
         self._down = ""  # why there is no connection; empty while one stands or is being made
         self._changed = asyncio.Event()
         self._connections = 0
@@ -91,30 +69,36 @@ class NatsBroker:
     def expect(self, queue: str) -> None:
         self._expected.add(queue)
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         if not messages:
-            return
-        session = await self._ready(0.0, self._options.confirm_timeout)
+            return ALL_CONFIRMED
+        try:
+            session = await self._session(0.0, self._options.confirm_timeout)
+        except BrokerUnavailableError as error:
+            return PublishReport(messages, reason=str(error))
         await session.streams.prepare(self._expected)
         batch = Batch(messages)
         todo = list(range(len(messages)))
-        for _ in range(1 + REPAIRS):
+        for _ in range(1 + STREAM_REPAIRS_MAX):
             numbers, streams = await self._admit(session, batch, todo)
             await session.publisher.send(batch, numbers, streams, self._options.confirm_timeout)
-            todo, batch.homeless = batch.homeless, []
+            todo, batch.without_stream = batch.without_stream, []
             if not todo:
                 break
             for number in todo:
                 session.streams.forget(messages[number].queue)
         batch.failed += todo
-        if batch.failed or batch.refused:
-            lost = session.link.lost
-            why = batch.reason or (lost.result() if lost.done() else session.link.complaint) or "no confirmation came"
-            raise BrokerUnavailableError(
-                f"nats {self._label}: {why if batch.failed else batch.refused[0][1]}",
-                unconfirmed=[messages[number] for number in sorted(batch.failed)],
-                refused=batch.refused,
-            )
+        if not batch.failed and not batch.refused and not batch.no_room:
+            return ALL_CONFIRMED
+        lost = session.connection.lost
+        why = (
+            batch.reason
+            or (lost.result() if lost.done() else session.connection.server_error)
+            or "no confirmation came"
+        )
+        unconfirmed = [messages[number] for number in sorted(batch.failed)]
+        reason = f"nats {self._label}: {why if unconfirmed or batch.no_room else batch.refused[0].reason}"
+        return PublishReport(unconfirmed, refused=batch.refused, reason=reason, no_room=batch.no_room)
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
         clock = asyncio.get_running_loop().time
@@ -122,9 +106,9 @@ class NatsBroker:
         until, setup = begin + wait, begin + max(wait, self._options.confirm_timeout)
         asked, failures = False, 0
         while True:
-            session = await self._ready(until - clock(), setup - clock())
+            session = await self._session(until - clock(), setup - clock())
             try:
-                source = await self._source(session, queue)
+                source = await session.queue_consumer(queue)
                 got, trouble = await source.fetch(limit, until, ask=not asked)
             except NotASubjectError:
                 raise
@@ -135,10 +119,10 @@ class NatsBroker:
                     session.held.update(dict.fromkeys([delivery.tag for delivery in got], session.round))
                     return got
                 asked = not is_gone(trouble)
-                lost = session.link.lost.done()
+                lost = session.connection.lost.done()
                 if not trouble and not lost and clock() >= until:
                     return got
-                why = session.link.lost.result() if lost else read_status(trouble)
+                why = session.connection.lost.result() if lost else read_status(trouble)
                 if not asked and session.queues.get(queue) is source:
                     del session.queues[queue]
                     source.stop()
@@ -147,10 +131,10 @@ class NatsBroker:
             if failures > 1:
                 if clock() >= until:
                     raise BrokerUnavailableError(f"nats {self._label}: {why}")
-                await asyncio.sleep(min(FIRST_RETRY_S, until - clock()))
+                await asyncio.sleep(min(FETCH_RETRY_S, until - clock()))
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
-        session = self._session
+        session = self._current
         if session is None:
             return
         held, parts = session.held, []
@@ -166,10 +150,10 @@ class NatsBroker:
             else:
                 parts.append(b"PUB %b 4\r\n-NAK\r\n" % tag)
         if parts:
-            session.link.send(b"".join(parts))
+            session.connection.send(b"".join(parts))
 
     async def backlog(self, queue: str) -> Backlog:
-        session = await self._ready(0.0, self._options.confirm_timeout)
+        session = await self._session(0.0, self._options.confirm_timeout)
         try:
             found = await session.streams.backlog(queue)
         except ApiError as error:
@@ -181,7 +165,7 @@ class NatsBroker:
 
     async def durability(self) -> str:
         """Whether the server waits for its disk only its monitoring endpoint says: `monitor` in the URL."""
-        session = await self._ready(0.0, self._options.confirm_timeout)
+        session = await self._session(0.0, self._options.confirm_timeout)
         if any(stream.in_memory for stream in session.streams.known.values()):
             return "best-effort"
         if self._options.monitor is None:
@@ -190,25 +174,25 @@ class NatsBroker:
         return "power-safe" if always else "crash-safe"
 
     def health(self) -> Health:
-        up = self._session is not None and not self._session.link.lost.done()
+        up = self._current is not None and not self._current.connection.lost.done()
         return Health(up, "" if up else self._down or "not connected yet", max(0, self._connections - 1))
 
     async def reset(self) -> None:
-        session = self._session
+        session = self._current
         if session is not None:
             session.give_back()
-            await session.link.flushed()
+            await session.connection.flushed()
             session.stop()
-            self._session = None
-            session.link.give_up(RESET)
+            self._current = None
+            session.connection.give_up(RESET_REASON)
 
     async def close(self) -> None:
         self._closed = True
-        session, supervisor = self._session, self._supervisor
+        session, supervisor = self._current, self._supervisor
         if session is not None:
             session.give_back()
-            await session.link.flushed()
-        self._tell("closed")
+            await session.connection.flushed()
+        self._changed_to("closed")
         if supervisor is not None and self._stop is not None:
             if not self._stop.done():
                 self._stop.set_result(None)
@@ -216,7 +200,9 @@ class NatsBroker:
 
     # -- streams and queues ------------------------------------------------------------------------------------------
 
-    async def _admit(self, session: _Session, batch: Batch, numbers: list[int]) -> tuple[list[int], dict[str, Stream]]:
+    async def _admit(
+        self, session: NatsSession, batch: Batch, numbers: list[int]
+    ) -> tuple[list[int], dict[str, Stream]]:
         """The messages whose queue has a stream. Those that have none are refused, or failed, with the reason."""
         messages, streams, without = batch.messages, {}, {}
         for queue in {messages[number].queue for number in numbers}:
@@ -236,28 +222,19 @@ class NatsBroker:
                 batch.reason = str(found)
         return [number for number in numbers if messages[number].queue in streams], streams
 
-    async def _source(self, session: _Session, queue: str) -> Queue:
-        stream = await session.streams.with_consumer(queue)
-        stream.busy = True
-        session.lease = min(session.lease, stream.lease)
-        source = session.queues.get(queue)
-        if source is None:
-            source = session.queues[queue] = Queue(queue, session.link, stream.name, stream.consumer, session.nak)
-        return source
-
     # -- connection --------------------------------------------------------------------------------------------------
 
-    async def _ready(self, known_down: float, being_made: float) -> _Session:
-        """The session that stands. Waits for so many seconds while the connection is known to be down, and for so many
-        while it is being made."""
+    async def _session(self, known_down: float, being_made: float) -> NatsSession:
+        """The session that stands. One that is known to be lost is waited for `known_down` seconds, one that is being
+        made `being_made` seconds."""
         loop = asyncio.get_running_loop()
         begin = loop.time()
         if self._supervisor is None and not self._closed:
             self._stop = loop.create_future()
             self._supervisor = loop.create_task(self._supervise(self._stop))
         while True:
-            session = self._session
-            if session is not None and not session.link.lost.done():
+            session = self._current
+            if session is not None and not session.connection.lost.done():
                 return session
             left = begin + (known_down if self._down else being_made) - loop.time()
             if left <= 0 or self._closed:
@@ -266,18 +243,18 @@ class NatsBroker:
                 async with asyncio.timeout(left):
                     await self._changed.wait()
 
-    def _tell(self, down: str) -> None:
-        """To all who wait for a change."""
+    def _changed_to(self, down: str) -> None:
+        """Wake every verb that waits for a change."""
         self._down = down
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def _supervise(self, stop: asyncio.Future[None]) -> None:
-        """It is never cancelled by `close`, which would cut its tidying up short: it is told to stop."""
-        pause, tried = FIRST_RETRY_S, 0
+        """Connect again and again. `close` tells it to stop instead of cancelling it: tidying up is not cut short."""
+        attempts, tried = pauses(), 0
         while not stop.done():
-            link = Link(self._options)
-            opening = asyncio.create_task(link.open(self._options.servers[tried % len(self._options.servers)]))
+            connection = Connection(self._options)
+            opening = asyncio.create_task(connection.open(self._options.servers[tried % len(self._options.servers)]))
             await asyncio.wait((opening, stop), return_when=asyncio.FIRST_COMPLETED)
             if not opening.done():
                 opening.cancel()
@@ -286,56 +263,56 @@ class NatsBroker:
                 continue
             failure = opening.exception()
             if failure is None:
-                reason, pause = await self._stand(link, stop), FIRST_RETRY_S
+                reason, attempts = await self._serve(connection, stop), pauses()
             else:
                 reason = str(failure)
-            if reason != RESET and not stop.done():
+            if reason != RESET_REASON and not stop.done():
                 tried += 1
                 self._lost(reason)
-                await asyncio.wait((stop,), timeout=pause * random.uniform(0.5, 1.0))
-                pause = min(2 * pause, LAST_RETRY_S)
+                await asyncio.wait((stop,), timeout=next(attempts))
 
-    async def _stand(self, link: Link, stop: asyncio.Future[None]) -> str:
-        """As long as the link does; why it fell."""
-        session = self._session = _Session(link, self._options)
+    async def _serve(self, connection: Connection, stop: asyncio.Future[None]) -> str:
+        """Use the connection until it is lost; return the reason."""
+        session = self._current = NatsSession(connection, self._options)
         self._connections += 1
         if self._down:
             log.info("broker connection is back", broker="nats", server=self._label)
-        self._tell("")
+        self._changed_to("")
         chores = [asyncio.create_task(chore(session)) for chore in (self._listen, self._renew, self._purge)]
         try:
-            await asyncio.wait((link.lost, stop), return_when=asyncio.FIRST_COMPLETED)
-            return link.lost.result() if link.lost.done() else "closed"
+            await asyncio.wait((connection.lost, stop), return_when=asyncio.FIRST_COMPLETED)
+            return connection.lost.result() if connection.lost.done() else "closed"
         finally:
             session.stop()
-            if self._session is session:
-                self._session = None
+            if self._current is session:
+                self._current = None
             for chore in chores:
                 chore.cancel()
-            await asyncio.gather(link.drop(), *chores, return_exceptions=True)
+            await asyncio.gather(connection.drop(), *chores, return_exceptions=True)
 
     def _lost(self, reason: str) -> None:
         if not self._down:
-            log.warning("broker connection lost", broker="nats", server=self._label, reason=reason)
-        self._tell(reason)
+            event = "broker connection lost" if self._connections else "broker unreachable"
+            log.warning(event, broker="nats", server=self._label, reason=reason)
+        self._changed_to(reason)
 
-    async def _listen(self, session: _Session) -> None:
-        """The client pings; a server that says nothing at all is gone, or out of reach."""
+    async def _listen(self, session: NatsSession) -> None:
+        """Give the connection up when the server says nothing at all. The client pings it."""
         heard, silent = -1, 0
-        while silent < SILENCE_S:
+        while silent < SILENCE_TIMEOUT_S:
             await asyncio.sleep(1)
-            silent = silent + 1 if heard == session.link.heard else 0
-            heard = session.link.heard
-        session.link.give_up(f"it said nothing for {SILENCE_S} s")
+            silent = silent + 1 if heard == session.connection.heard else 0
+            heard = session.connection.heard
+        session.connection.give_up(f"it said nothing for {SILENCE_TIMEOUT_S} s")
 
-    async def _renew(self, session: _Session) -> None:
+    async def _renew(self, session: NatsSession) -> None:
         while True:
             await asyncio.sleep(session.lease / 3)
             session.renew()
 
-    async def _purge(self, session: _Session) -> None:
+    async def _purge(self, session: NatsSession) -> None:
         while True:
-            await asyncio.sleep(PURGE_S * random.uniform(0.8, 1.0))
+            await asyncio.sleep(PURGE_INTERVAL_S * random.uniform(0.8, 1.0))
             with contextlib.suppress(BrokerUnavailableError):
                 await session.streams.purge()
 

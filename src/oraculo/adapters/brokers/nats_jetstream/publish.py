@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import orjson
 
-from oraculo.adapters.brokers.nats_jetstream.link import NO_RESPONDERS, WRITE_AT_ONCE, Link
-from oraculo.adapters.brokers.nats_jetstream.streams import NEVER, Stream
-from oraculo.ports.broker import Outgoing
+from oraculo.adapters.brokers.nats_jetstream.connection import NO_RESPONDERS, WRITE_MAX_BYTES, Connection
+from oraculo.adapters.brokers.nats_jetstream.streams import NO_ROOM_CODES, REFUSAL_CODES, Stream
+from oraculo.ports.broker import Outgoing, Refusal
 
-IN_FLIGHT = 2000  # messages on their way at once; a server refuses when too many wait for its disk
+UNCONFIRMED_MAX_MESSAGES = 2000  # messages on their way at once; a server refuses when too many wait for its disk
 _NOT_IN_NAME = re.compile(r"[^!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
 
@@ -23,9 +23,10 @@ class Batch:
     def __init__(self, messages: Sequence[Outgoing]) -> None:
         self.messages = messages
         self.open: set[int] = set()
-        self.homeless: list[int] = []  # no stream took them
+        self.without_stream: list[int] = []  # no stream took them
         self.failed: list[int] = []
-        self.refused: list[tuple[Outgoing, str]] = []
+        self.no_room: list[Outgoing] = []
+        self.refused: list[Refusal] = []
         self.reason = ""
         self.moved = 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -40,7 +41,7 @@ class Batch:
         self._settled()
 
     def refuse(self, number: int, reason: str) -> None:
-        self.refused.append((self.messages[number], reason))
+        self.refused.append(Refusal(self.messages[number], reason))
         self.open.discard(number)
         self._settled()
 
@@ -50,35 +51,38 @@ class Batch:
 
     def _failed(self, number: int, body: bytes, headers: bytes | None) -> None:
         if headers is not None and headers.startswith(NO_RESPONDERS):
-            self.homeless.append(number)
+            self.without_stream.append(number)
             return
         try:
             error = orjson.loads(body)["error"]
             code, reason = error.get("err_code", 0), error.get("description", "")
         except (ValueError, KeyError, TypeError, AttributeError):
             code, reason = 0, "an answer that is not JetStream's"
-        if code in NEVER:
-            self.refused.append((self.messages[number], reason))
+        if code in REFUSAL_CODES:
+            self.refused.append(Refusal(self.messages[number], reason))
+        elif code in NO_ROOM_CODES:
+            self.no_room.append(self.messages[number])
+            self.reason = reason
         else:
             self.failed.append(number)
             self.reason = reason
 
 
 class Publisher:
-    """The confirmations of one link."""
+    """The confirmations of one connection."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._batches: dict[bytes, Batch] = {}
         self._count = 0
-        self._prefix = link.inbox + b".a."
-        link.subscribe_to(self._prefix + b">", self._confirmed)
+        self._prefix = connection.inbox + b".a."
+        connection.subscribe_to(self._prefix + b">", self._confirmed)
 
     async def send(self, batch: Batch, numbers: list[int], streams: dict[str, Stream], patience: float) -> None:
-        """Until all are answered, or nothing was heard for `patience` seconds, or the link is lost."""
-        for first in range(0, len(numbers), IN_FLIGHT):
-            if not await self._send(batch, numbers[first : first + IN_FLIGHT], streams, patience):
-                batch.failed += numbers[first + IN_FLIGHT :]
+        """Until all are answered, or nothing was heard for `patience` seconds, or the connection is lost."""
+        for first in range(0, len(numbers), UNCONFIRMED_MAX_MESSAGES):
+            if not await self._send(batch, numbers[first : first + UNCONFIRMED_MAX_MESSAGES], streams, patience):
+                batch.failed += numbers[first + UNCONFIRMED_MAX_MESSAGES :]
                 return
 
     async def _send(self, batch: Batch, numbers: list[int], streams: dict[str, Stream], patience: float) -> bool:
@@ -89,15 +93,17 @@ class Publisher:
         self._batches[name] = batch
         try:
             await self._write(batch, numbers, streams, name, patience)
-            heard = self._link.heard
-            while not batch.done.done() and not self._link.lost.done():
+            heard = self._connection.heard
+            while not batch.done.done() and not self._connection.lost.done():
                 moved = batch.moved
-                await asyncio.wait((batch.done, self._link.lost), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    (batch.done, self._connection.lost), timeout=patience, return_when=asyncio.FIRST_COMPLETED
+                )
                 if moved == batch.moved and not batch.done.done():
-                    if heard == self._link.heard:
-                        self._link.give_up(f"it said nothing for {patience:g} s")
+                    if heard == self._connection.heard:
+                        self._connection.give_up(f"it said nothing for {patience:g} s")
                     break
-                heard = self._link.heard
+                heard = self._connection.heard
         finally:
             del self._batches[name]
             batch.failed += batch.open
@@ -110,7 +116,7 @@ class Publisher:
         parts: list[bytes] = []
         size = 0
         seen: set[tuple[str, str]] = set()
-        messages, reply, most = batch.messages, self._prefix + name, self._link.max_payload
+        messages, reply, most = batch.messages, self._prefix + name, self._connection.max_payload
         for number in numbers:
             message = messages[number]
             queue, body, identity = message.queue, message.body, message.message_id
@@ -133,7 +139,7 @@ class Publisher:
             else:
                 parts.append(b"PUB %b %b.%d %d\r\n%b\r\n" % (queue.encode(), reply, number, len(body), body))
             size += len(body)
-            if size >= WRITE_AT_ONCE:
+            if size >= WRITE_MAX_BYTES:
                 await self._drained(parts, patience)
                 parts, size = [], 0
         await self._drained(parts, patience)
@@ -141,9 +147,9 @@ class Publisher:
     async def _drained(self, parts: list[bytes], patience: float) -> None:
         try:
             async with asyncio.timeout(patience):
-                await self._link.send_all(parts)
+                await self._connection.send_all(parts)
         except TimeoutError:
-            self._link.give_up("it does not read what is sent")
+            self._connection.give_up("it does not read what is sent")
 
     def _confirmed(self, subject: bytes, _reply: bytes, body: bytes, headers: bytes | None) -> None:
         name, _, number = subject[len(self._prefix) :].partition(b".")

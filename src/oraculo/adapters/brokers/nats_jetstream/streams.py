@@ -1,6 +1,6 @@
 """Queues on JetStream: which stream a queue lives in, its consumer, and what may be forgotten.
 
-A stream that covers the queue's subject is used as it is, whoever made it, and so is a consumer. Where there is no
+A stream that covers the queue's subject is used as it is, and so is a consumer. Where there is no
 stream one is made for this queue alone: in files, without any limit that would drop a message. Such a stream keeps what
 every consumer acknowledged until it is purged here.
 """
@@ -15,20 +15,23 @@ from typing import Any
 
 import structlog
 
-from oraculo.adapters.brokers.nats_jetstream.link import ApiError, Link
+from oraculo.adapters.brokers.nats_jetstream.connection import ApiError, Connection
 from oraculo.adapters.brokers.nats_jetstream.url import Options
 from oraculo.errors import BrokerUnavailableError
 from oraculo.ports.broker import Backlog
+from oraculo.wire import names
 
 log = structlog.get_logger("oraculo.broker")
 
-OURS = "made by Oráculo, which purges what every consumer has acknowledged"
+OUR_DESCRIPTION = "made by Oráculo, which purges what every consumer has acknowledged"
 OUR_CONSUMER = "made by Oráculo"
-MAX_ACK_PENDING = 100_000  # a message that waits for its retry counts too
-MAX_WAITING = 2048
+ACK_PENDING_MAX = 100_000  # a message that waits for its retry counts too
+WAITING_PULLS_MAX = 2048
 
+LEFT_TO_READERS = (names.RESULTS, names.REQUESTS)
 CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, OVERLAP, NAME_IN_USE = 10014, 10059, 10065, 10058
-NEVER = (10052, 10054)  # invalid subject; message larger than the stream takes
+REFUSAL_CODES = (10052, 10054)  # invalid subject; message larger than the stream takes
+NO_ROOM_CODES = (10077,)  # the stream holds as many messages or bytes as it may
 
 _SUBJECT = re.compile(r"[^\s.*>$\x00-\x20\x7f][^\s.*>\x00-\x20\x7f]*(\.[^\s.*>\x00-\x20\x7f]+)*")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
@@ -66,17 +69,17 @@ def is_subject(queue: str) -> bool:
 
 
 class Streams:
-    """What is known of the streams behind one link; a new link begins with nothing."""
+    """What is known of the streams behind one link; a new connection begins with nothing."""
 
-    def __init__(self, link: Link, options: Options) -> None:
+    def __init__(self, connection: Connection, options: Options) -> None:
         self.known: dict[str, Stream] = {}
-        self._link = link
+        self._connection = connection
         self._options = options
         self._making = asyncio.Lock()
         self._prepared: set[str] = set()
 
     async def of(self, queue: str) -> Stream:
-        """Found or made."""
+        """The stream of a queue, made if there is none."""
         stream = self.known.get(queue)
         if stream is None:
             async with self._making:
@@ -92,7 +95,7 @@ class Streams:
             try:
                 await self.of(queue)
             except (ApiError, BrokerUnavailableError) as error:
-                log.warning("a stream for answers could not be made", broker="nats", queue=queue, reason=str(error))
+                log.warning("stream for answers not made", broker="nats", queue=queue, reason=str(error))
         self._prepared |= queues
 
     async def with_consumer(self, queue: str) -> Stream:
@@ -135,9 +138,10 @@ class Streams:
 
     async def purge(self) -> None:
         """Forget what every consumer of a stream of ours had acknowledged already when this was called before: a group
-        that comes a little later still finds it. A stream without any consumer keeps everything."""
+        that comes a little later still finds it. A stream without any consumer keeps everything. Those of the
+        orchestrator are left to it: a worker that answers need not have the right."""
         for queue, stream in list(self.known.items()):
-            if not (stream.ours and stream.busy):
+            if not (stream.ours and stream.busy) or (queue in LEFT_TO_READERS and not stream.attached):
                 continue
             try:
                 before, stream.floor = stream.floor, await self._floor(stream)
@@ -152,14 +156,14 @@ class Streams:
     # -- requests ----------------------------------------------------------------------------------------------------
 
     async def _ask(self, what: str, request: Any = None) -> dict[str, Any]:
-        return await self._link.ask(what, request, patience=self._options.confirm_timeout)
+        return await self._connection.ask(what, request, patience=self._options.confirm_timeout)
 
     async def _find(self, queue: str) -> Stream | None:
-        names = (await self._ask("STREAM.NAMES", {"subject": queue}))["streams"]
-        if not names:
+        found = (await self._ask("STREAM.NAMES", {"subject": queue}))["streams"]
+        if not found:
             return None
         try:
-            config = (await self._ask(f"STREAM.INFO.{names[0]}"))["config"]
+            config = (await self._ask(f"STREAM.INFO.{found[0]}"))["config"]
         except ApiError as error:
             if error.code == STREAM_NOT_FOUND:
                 return None
@@ -172,7 +176,7 @@ class Streams:
         name = name_of(queue)
         config = {
             "name": name,
-            "description": OURS,
+            "description": OUR_DESCRIPTION,
             "subjects": [queue],
             "storage": "file",
             "retention": "limits",
@@ -182,7 +186,9 @@ class Streams:
         try:
             made = await self._ask(f"STREAM.CREATE.{name}", config)
         except ApiError as error:
-            found = await self._find(queue) if error.code in (OVERLAP, NAME_IN_USE) else None  # somebody was quicker
+            found = (
+                await self._find(queue) if error.code in (OVERLAP, NAME_IN_USE) else None
+            )  # another process was quicker
             if found is None:
                 raise
             return found
@@ -195,7 +201,7 @@ class Streams:
             config["name"],
             group if alone else f"{group}-{name_of(queue)}",
             alone,
-            alone and config.get("description") == OURS,
+            alone and config.get("description") == OUR_DESCRIPTION,
             config.get("storage") == "memory",
             busy=True,
         )
@@ -203,7 +209,7 @@ class Streams:
         return stream
 
     async def _attach(self, stream: Stream, queue: str) -> int:
-        """The lease of the consumer, in nanoseconds. One that somebody else made keeps its own."""
+        """The lease of the consumer, in nanoseconds. One that another program made keeps its own."""
         wanted = int(self._options.lease * 1e9)
         where = f"{stream.name}.{stream.consumer}"
         config: dict[str, Any] = {
@@ -213,8 +219,8 @@ class Streams:
             "deliver_policy": "all",
             "ack_policy": "explicit",
             "max_deliver": -1,
-            "max_ack_pending": MAX_ACK_PENDING,
-            "max_waiting": MAX_WAITING,
+            "max_ack_pending": ACK_PENDING_MAX,
+            "max_waiting": WAITING_PULLS_MAX,
         }
         if not stream.alone:
             config["filter_subject"] = queue

@@ -1,152 +1,212 @@
-"""A channel that consumes one queue: what has arrived on it, what of that is settled, and how much may be out.
+"""Consuming: a short buffer for each queue that is fetched from, and the task that keeps its channel.
 
-Acknowledgements are one frame for all that leave no gap. Messages that were handed out stay with the channel until they
-are settled, however long that takes.
+RabbitMQ pushes; `fetch` pulls. A consumer is given room for about twice of what a fetch asks for. After a second
+without a fetch it is cancelled and what lies in the buffer goes back, so that other processes get it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from oraculo.adapters.brokers.rabbitmq.link import Lane
-from oraculo.adapters.brokers.rabbitmq.wire import Wire, ack_frame, nack_frames, text_of
+from oraculo.adapters.brokers.kit.inbox import Broadcast, Inbox
+from oraculo.adapters.brokers.kit.reconnect import pauses
+from oraculo.adapters.brokers.rabbitmq.connection import Connection
+from oraculo.adapters.brokers.rabbitmq.consume_channel import ConsumeChannel
+from oraculo.adapters.brokers.rabbitmq.queues import Queues
+from oraculo.errors import BrokerUnavailableError
 from oraculo.ports.broker import Delivery
 
-MOST_IN_A_WINDOW = 65535
+IDLE_TIMEOUT_S = 1.0  # seconds without a fetch after which nothing is kept here
 
 
-class ConsumeLane(Lane):
-    """A channel that consumes one queue. Delivery tags are 1, 2, 3 …: all up to `low` are settled, and those in
-    `settled`; the others are here, in the buffer or handed out."""
+class AmqpConsumer:
+    """Consumes one queue as long as it is fetched from: opens, widens, pauses and closes its channel as needed."""
 
     def __init__(
-        self, wire: Wire, queue: str, arrived: Callable[[Delivery], None], changed: Callable[[], None]
+        self, queue: str, connection: Connection, queues: Queues, finished: Callable[[AmqpConsumer], None]
     ) -> None:
-        super().__init__(wire)
         self.queue = queue
-        self.last = 0
-        self.low = 0
-        self.settled: set[int] = set()
-        self.held: dict[int, asyncio.TimerHandle] = {}  # to be given back later
-        self.consumers: dict[str, int] = {}  # tag → how many messages it may have out
-        self._arrived = arrived
-        self._changed = changed
-        self._names = 0
-        self._getting = asyncio.Lock()
-        self._got: asyncio.Future[None] | None = None
+        self.inbox = Inbox()
+        self._connection = connection
+        self._queues = queues
+        self._finished = finished
+        self._timeout_s = connection.options.confirm_timeout
+        self._channel: ConsumeChannel | None = None
+        self._asked = 1  # the largest limit of a fetch
+        self._starving = False  # all that may be unsettled is, and a fetch waits
+        self._fetched_at = 0.0
+        self._fetching = 0  # fetches that wait for messages
+        self._stopped = False
+        self._error = ""
+        self._task: asyncio.Task[None] | None = None
+        self._wakeup = asyncio.Event()
+        self._opened = Broadcast()
 
     @property
-    def unsettled(self) -> int:
-        return self.last - self.low - len(self.settled)
+    def consuming(self) -> bool:
+        return self._channel is not None and bool(self._channel.consumers)
 
-    @property
-    def window(self) -> int:
-        return sum(self.consumers.values())
-
-    async def open(self, seconds: float) -> None:
-        await super().open(seconds)
-        self.channel.add_on_cancel_callback(self._cancelled)
-        self.channel.add_callback(lambda _: self._got_something(), ["Basic.GetEmpty"], one_shot=False)
-        self.wire.receivers[self.number] = self
-
-    async def consume(self, room: int, seconds: float) -> None:
-        """One more consumer, which may have `room` messages out."""
-        room = min(room, MOST_IN_A_WINDOW)
-        self._names += 1
-        name = str(self._names)
-        self.consumers[name] = room
+    async def fetch(self, limit: int, wait: float) -> list[Delivery]:
+        self._fetched_at = asyncio.get_running_loop().time()
+        self._asked = max(self._asked, limit)
+        if self.inbox.ready:
+            return self.inbox.take(limit)
+        self._fetching += 1
         try:
-            await self.call(self.channel.basic_qos, prefetch_count=room, seconds=seconds)
-            await self.call(self.channel.basic_consume, self.queue, self._message, consumer_tag=name, seconds=seconds)
-        except BaseException:
-            self.consumers.pop(name, None)
-            raise
+            return await self._fetch(limit, wait)
+        finally:
+            self._fetching -= 1
+            self._fetched_at = asyncio.get_running_loop().time()
 
-    async def cancel(self, name: str, seconds: float) -> None:
-        await self.call(self.channel.basic_cancel, name, seconds=seconds)
-        self.consumers.pop(name, None)
+    async def _fetch(self, limit: int, wait: float) -> list[Delivery]:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        until = start + wait
+        await self._open(until, max(until, start + self._timeout_s))
+        if wait <= 0:
+            channel = self._channel
+            if not self.inbox.ready and channel is not None and channel.alive:
+                await channel.get(self._timeout_s)
+            return self.inbox.take(limit)
+        while not self.inbox.ready and (left := until - loop.time()) > 0:
+            self._check_window()
+            await self.inbox.arrival(left)
+        return self.inbox.take(limit)
 
-    async def get(self, seconds: float) -> None:
-        """One message, if there is any that no consumer got. Everything that the queue sent before has then arrived."""
-        async with self._getting:
-            self._got = self._answer()
-            self.channel.basic_get(self.queue, self._message)
-            await self._wait(self._got, seconds)
+    def stop(self) -> None:
+        self._stopped = True
+        self._opened.fire()
+        if self._task is not None:
+            self._task.cancel()
+        self.inbox.cancel_all()
 
-    def delivered(self, tag: int, redelivered: bool, headers: dict[str, str], body: bytes) -> None:
-        if tag != self.last + 1:
-            self.settled.update(range(self.last + 1, tag))  # pika sent those back: their consumer was being cancelled
-        self.last = tag
-        self._arrived(Delivery(self.queue, body, (self, tag), redelivered, headers))
+    async def stopped(self) -> None:
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
 
-    def confirmed(self, tag: int, multiple: bool) -> None:
-        """Nothing is published here."""
+    # -- for fetches -------------------------------------------------------------------------------------------------
 
-    def ack(self, tags: Iterable[int]) -> None:
-        """One frame for all that leave no gap, one for each of the others."""
-        new = self._settle(tags)
-        if not new:
+    async def _open(self, until: float, patience: float) -> None:
+        """Return when the queue is consumed. A connection that is known to be lost is waited for until `until`, one
+        that is being made until `patience`."""
+        loop = asyncio.get_running_loop()
+        while not self.consuming and not self.inbox.ready:
+            if self._stopped:
+                raise BrokerUnavailableError("closed")
+            self._start()
+            left = (until if self._connection.error else patience) - loop.time()
+            if left <= 0:
+                raise BrokerUnavailableError(
+                    self._error or f"RabbitMQ at {self._connection.options.where} does not answer"
+                )
+            await self._opened.wait(left)
+
+    # -- the task ----------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._wakeup.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    def _wanted(self) -> bool:
+        return self._fetching > 0 or asyncio.get_running_loop().time() - self._fetched_at < IDLE_TIMEOUT_S
+
+    def _room(self) -> int:
+        return min(self._connection.options.prefetch, 2 * self._asked)
+
+    def _check_window(self) -> None:
+        channel = self._channel
+        if channel is not None and (channel.unsettled >= channel.window or channel.window < self._room()):
+            self._starving = True
+            self._wakeup.set()
+
+    def _changed(self) -> None:
+        """React to a settlement, or to the loss of the channel or of a consumer."""
+        channel = self._channel
+        if channel is None:
             return
-        low, number = self.low, self.number
-        upto = max((tag for tag in new if tag <= low), default=0)
-        frames = [ack_frame(number, tag, False) for tag in new if tag > low]
-        if upto:
-            frames.append(ack_frame(number, upto, True))
-        self.wire.emit(b"".join(frames))
-        self._changed()
+        if not channel.alive:
+            self.inbox.ready.clear()  # the server has them again
+        if not channel.consumers or len(channel.consumers) > 1:
+            self._wakeup.set()
 
-    def give_back(self, tags: Iterable[int]) -> None:
-        new = self._settle(tags)
-        if new:
-            self.wire.emit(nack_frames(self.number, sorted(new)))
-            self._changed()
+    async def _run(self) -> None:
+        attempts = pauses()
+        while self._wanted() or (self._channel is not None and self._channel.alive):
+            self._wakeup.clear()
+            try:
+                if not await self._step():
+                    await self._wait_for_change()
+                attempts = pauses()
+            except BrokerUnavailableError as error:
+                self._error = str(error)
+                self._opened.fire()
+                await asyncio.sleep(next(attempts))
+        self._task = None
+        self._finished(self)
 
-    def give_back_later(self, tag: int, delay: float) -> None:
-        """It stays unsettled here meanwhile: if this process dies, the server has it at once."""
-        if self.alive and tag > self.low and tag not in self.settled and tag not in self.held:
-            self.held[tag] = asyncio.get_running_loop().call_later(delay, self._overdue, tag)
+    async def _wait_for_change(self) -> None:
+        """Wait until something changed, or until it is time to look for fetches again."""
+        left = self._fetched_at + IDLE_TIMEOUT_S - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(max(left, 0.05) if self.consuming and not self._fetching else IDLE_TIMEOUT_S):
+                await self._wakeup.wait()
+        except TimeoutError:
+            return
 
-    def lost(self) -> None:
-        for timer in self.held.values():
-            timer.cancel()
-        self.held.clear()
-        self.consumers.clear()
-        self._changed()
+    async def _step(self) -> bool:
+        """Take one step towards what is wanted now; False when there was none to take."""
+        channel = self._channel
+        if channel is None or not channel.alive:
+            if self._wanted():
+                await self._open_channel()
+                return True
+            return False
+        if not self._wanted():
+            if channel.consumers:
+                await self._pause(channel)
+                return True
+            if channel.unsettled == 0:
+                channel.close()
+                self._channel = None
+            return False
+        if not channel.consumers:
+            await self._queues.ensure(self.queue)
+            await self._consume(channel, self._room())
+            return True
+        if self._starving:
+            self._starving = False
+            if channel.window < self._room() or channel.unsettled >= channel.window:
+                await self._consume(channel, max(self._room() - channel.window, channel.window))
+            return True
+        name, room = next(reversed(channel.consumers.items()))
+        if (
+            len(channel.consumers) > 1
+            and channel.unsettled - len(self.inbox.ready) + self._room() <= channel.window - room
+        ):
+            await channel.cancel(name, self._timeout_s)
+            return True
+        return False
 
-    def _settle(self, tags: Iterable[int]) -> set[int]:
-        """Those of them that were not settled before; they are now."""
-        if not self.alive:
-            return set()
-        low, settled, held = self.low, self.settled, self.held
-        new = {tag for tag in tags if tag > low and tag not in settled and tag not in held}
-        settled |= new
-        while low + 1 in settled:
-            low += 1
-            settled.remove(low)
-        self.low = low
-        return new
+    async def _open_channel(self) -> None:
+        transport = await self._connection.transport(IDLE_TIMEOUT_S, known_down=IDLE_TIMEOUT_S)
+        await self._queues.ensure(self.queue)
+        channel = ConsumeChannel(transport, self.queue, self.inbox.put, self._changed)
+        await channel.open(self._timeout_s)
+        self._channel = channel
+        await self._consume(channel, self._room())
 
-    def _overdue(self, tag: int) -> None:
-        del self.held[tag]
-        self.give_back([tag])
+    async def _consume(self, channel: ConsumeChannel, room: int) -> None:
+        await channel.consume(room, self._timeout_s)
+        self._error = ""
+        self._opened.fire()
 
-    def _message(self, _channel: object, method: object, properties: object, body: bytes) -> None:
-        """What the short cut did not take: long messages, and those that were asked for one by one."""
-        self.delivered(
-            method.delivery_tag,  # type: ignore[attr-defined]
-            method.redelivered,  # type: ignore[attr-defined]
-            text_of(properties.headers),  # type: ignore[attr-defined]
-            body,
-        )
-        if not hasattr(method, "consumer_tag"):
-            self._got_something()
-
-    def _got_something(self) -> None:
-        if self._got is not None and not self._got.done():
-            self._got.set_result(None)
-
-    def _cancelled(self, frame: object) -> None:
-        """By the server: the queue was deleted."""
-        self.consumers.pop(frame.method.consumer_tag, None)  # type: ignore[attr-defined]
-        self._changed()
+    async def _pause(self, channel: ConsumeChannel) -> None:
+        """Cancel the consumers, then give back the buffer: the other way round it would come again."""
+        for name in list(channel.consumers):
+            await channel.cancel(name, self._timeout_s)
+        self._asked = 1
+        if not self._wanted():
+            buffered = self.inbox.take(len(self.inbox.ready))
+            channel.give_back(delivery.tag[1] for delivery in buffered)

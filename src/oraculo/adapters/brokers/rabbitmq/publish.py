@@ -1,10 +1,12 @@
-"""Publishing: a whole batch in a few writes, its confirmations counted in bulk.
+"""Publishing, and what becomes of messages that are too large or have no queue.
 
-Every message is persistent and mandatory: one whose queue does not exist comes back before it is confirmed. Such a
-queue is not made at once, because a worker that declares it differently (pika's default is not durable) could then
-never start; it is made when nobody has made it for `declare_after` seconds. Until then its messages are unconfirmed,
-which the caller knows how to bear, and all others go through. Queues that answers are expected in exist before the
-first message goes: a worker that answers at once may not declare them, and the server drops what has no queue.
+Every message is persistent and mandatory: one whose queue does not exist comes back before it is confirmed. The queue
+of an order is not made here, because a worker that declares it differently (pika's default is not durable) could then
+never start: the order waits until its worker has made it, however long that takes, and is in the journal meanwhile.
+With `declare_after` it is made after so many seconds; queues of other messages are made after a few seconds in any
+case. Until then the report names the messages as having no queue, and all others go through. Queues that answers are
+expected in exist before the first message goes: a worker that answers at once may not declare them, and the server
+drops what has no queue.
 """
 
 from __future__ import annotations
@@ -12,321 +14,210 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from oraculo.adapters.brokers.rabbitmq import wire as wire_frames
-from oraculo.adapters.brokers.rabbitmq.link import Lane, Link
-from oraculo.adapters.brokers.rabbitmq.queues import DIFFERS, Queues
-from oraculo.adapters.brokers.rabbitmq.wire import SHORT, WRITE, AMQPError, Wire
+from oraculo.adapters.brokers.rabbitmq.confirm_channel import Batch, ConfirmChannel, key_of
+from oraculo.adapters.brokers.rabbitmq.connection import Connection
+from oraculo.adapters.brokers.rabbitmq.queues import PRECONDITION_FAILED, Queues
+from oraculo.adapters.brokers.rabbitmq.transport import AMQPError, AmqpTransport
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Outgoing
+from oraculo.ports.broker import ALL_CONFIRMED, Outgoing, PublishReport, Refusal
 from oraculo.wire import names
 
-ALWAYS_OURS = (names.RESULTS, names.REQUESTS)
-RESERVED = "amq."
-Key = tuple[str, str, bytes]
-
-
-def _key(message: Outgoing) -> Key:
-    """What a returned message is recognised by. Two that share it cannot be told apart, and both count as returned."""
-    return message.queue, message.message_id, message.body
-
-
-class Batch:
-    """Messages with the sequence numbers `first` … `last`; all up to `low` are confirmed, and those in `ahead`."""
-
-    def __init__(self, messages: list[Outgoing], first: int, done: asyncio.Future[None]) -> None:
-        self.messages = messages
-        self.first = first
-        self.last = first + len(messages) - 1
-        self.low = first - 1
-        self.ahead: set[int] = set()
-        self.returned: set[Key] = set()
-        self.nacked: list[Outgoing] = []
-        self.done = done
-
-    def confirm(self, tag: int, multiple: bool) -> bool:
-        """True when nothing is left to wait for."""
-        if multiple:
-            self.low = max(self.low, min(tag, self.last))
-            self.ahead = {n for n in self.ahead if n > self.low}
-        else:
-            self.ahead.add(tag)
-        while self.low + 1 in self.ahead:
-            self.low += 1
-            self.ahead.discard(self.low)
-        return self.low >= self.last
-
-    @property
-    def pending(self) -> list[Outgoing]:
-        start = self.low + 1
-        return [m for n, m in enumerate(self.messages[start - self.first :], start) if n not in self.ahead]
-
-
-class ConfirmLane(Lane):
-    """A channel in confirm mode."""
-
-    def __init__(self, wire: Wire) -> None:
-        super().__init__(wire)
-        self._next = 1
-        self._batches: deque[Batch] = deque()
-        self._methods: dict[str, bytes] = {}
-
-    async def open(self, seconds: float) -> None:
-        await super().open(seconds)
-        self.channel.add_on_return_callback(self._returned)
-        await self.call(self.channel.confirm_delivery, self._acknowledged, seconds=seconds)
-        self.wire.receivers[self.number] = self
-
-    def send(self, messages: Sequence[Outgoing], refused: list[tuple[Outgoing, str]]) -> Batch:
-        """Those that AMQP cannot carry are refused, the others are on their way."""
-        pieces: list[bytes] = []
-        sent: list[Outgoing] = []
-        writes: list[bytes] = []
-        size, number, room = 0, self.number, self.wire.body_room
-        methods, properties_for, frames = self._methods, wire_frames.properties_for, wire_frames.content_frames
-        for message in messages:
-            try:
-                method = methods.get(message.queue) or self._method(message.queue)
-                properties = properties_for(message)
-                if len(properties) > room - 12:
-                    raise ValueError(f"the headers have {len(properties)} bytes, more than a frame holds")
-            except ValueError as error:
-                refused.append((message, str(error)))
-                continue
-            pieces.append(method)
-            pieces += frames(number, properties, message.body, room)
-            sent.append(message)
-            size += len(message.body)
-            if size >= WRITE:
-                writes.append(b"".join(pieces))
-                pieces, size = [], 0
-        batch = Batch(sent, self._next, asyncio.get_running_loop().create_future())
-        if not sent:
-            batch.done.set_result(None)
-            return batch
-        self._next += len(sent)
-        self._batches.append(batch)
-        for data in (*writes, b"".join(pieces)):
-            if data:
-                self.wire.emit(data)
-        return batch
-
-    def confirmed(self, tag: int, multiple: bool) -> None:
-        finished = []
-        for batch in self._batches:
-            if batch.first > tag:
-                break
-            if (multiple or tag <= batch.last) and batch.confirm(tag, multiple):
-                finished.append(batch)
-        for batch in finished:
-            self._batches.remove(batch)
-            if not batch.done.done():
-                batch.done.set_result(None)
-
-    def delivered(self, tag: int, redelivered: bool, headers: dict[str, str], body: bytes) -> None:
-        """Nothing is consumed here."""
-
-    def lost(self) -> None:
-        for batch in self._batches:
-            if not batch.done.done():
-                batch.done.set_exception(self.gone)
-                batch.done.exception()  # a publish that gave up no longer looks
-        self._batches.clear()
-
-    def _method(self, queue: str) -> bytes:
-        if not queue or len(queue.encode()) > SHORT:
-            raise ValueError(f"a queue name has 1 to {SHORT} bytes")
-        frame = self._methods[queue] = wire_frames.publish_frame(self.number, queue)
-        return frame
-
-    def _acknowledged(self, frame: object) -> None:
-        """What the short cut did not take: basic.nack, the server's word that it did not store a message."""
-        method = frame.method  # type: ignore[attr-defined]
-        tag, multiple = int(method.delivery_tag), bool(method.multiple)
-        if method.INDEX == wire_frames.NACK:
-            for batch in self._batches:
-                first = batch.first if multiple else max(tag, batch.first)
-                for number in range(first, min(tag, batch.last) + 1):
-                    if number > batch.low and number not in batch.ahead:
-                        batch.nacked.append(batch.messages[number - batch.first])
-        self.confirmed(tag, multiple)
-
-    def _returned(self, _channel: object, method: object, properties: object, body: bytes) -> None:
-        """Comes before the confirmation of the same message."""
-        queue: str = method.routing_key  # type: ignore[attr-defined]
-        ident: str = properties.message_id or ""  # type: ignore[attr-defined]
-        for batch in self._batches:
-            batch.returned.add((queue, ident, body))
+MADE_AT_ONCE = (names.RESULTS, names.REQUESTS)
+RESERVED_PREFIX = "amq."
+DECLARE_AFTER_S = 5.0  # for what is no order
+LOOK_SHARE, LOOK_MAX_S = 0.1, 2.0  # of the time that a queue is missing, between two looks for it
 
 
 @dataclass(slots=True)
-class Trouble:
-    """What of one call was not confirmed, what never will be, and why."""
+class Outcome:
+    """What became of the messages of one publish that were not confirmed, as far as it is known yet."""
 
     unconfirmed: list[Outgoing] = field(default_factory=list)
-    refused: list[tuple[Outgoing, str]] = field(default_factory=list)
+    no_queue: list[Outgoing] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
+    no_room: list[Outgoing] = field(default_factory=list)
     reasons: dict[str, None] = field(default_factory=dict)
-    failed: bool = False  # more than a queue that nobody has made yet
 
-    def add(self, messages: Sequence[Outgoing], reason: str, *, failed: bool = True) -> None:
+    def not_confirmed(self, messages: Sequence[Outgoing], reason: str) -> None:
         if messages:
             self.unconfirmed += messages
             self.reasons[reason] = None
-            self.failed = self.failed or failed
 
-    def raise_if_any(self) -> None:
-        for message, reason in self.refused:
-            self.reasons[f"{message.queue}: refused, {reason}"] = None
-        if self.reasons:
-            raise BrokerUnavailableError(
-                "; ".join(list(self.reasons)[:5]),
-                unconfirmed=self.unconfirmed,
-                refused=self.refused,
-                works=not self.failed,
-            )
+    def refuse(self, messages: Iterable[Outgoing], reason: str) -> None:
+        self.refused += [Refusal(message, reason) for message in messages]
+
+    def report(self) -> PublishReport:
+        for refusal in self.refused:
+            self.reasons[f"{refusal.message.queue}: refused, {refusal.reason}"] = None
+        if not self.reasons:
+            return ALL_CONFIRMED
+        return PublishReport(
+            self.unconfirmed, self.no_queue, self.refused, "; ".join(list(self.reasons)[:5]), self.no_room
+        )
 
 
 class Publisher:
-    def __init__(self, link: Link, queues: Queues) -> None:
+    """Publishes over one connection; `queues` looks for missing queues over the other."""
+
+    def __init__(self, connection: Connection, queues: Queues) -> None:
         self.expected: list[str] = []  # queues that answers come to
-        self._link = link
+        self._connection = connection
         self._queues = queues
-        self._here = Queues(link)  # over the connection that publishes: no other has to work for that
-        self._seconds = link.options.confirm_timeout
-        self._declare_after = link.options.declare_after
+        self._own_queues = Queues(connection)  # over the connection that publishes: the other one need not work
+        self._timeout_s = connection.options.confirm_timeout
+        self._declare_after = connection.options.declare_after
         self._missing: dict[str, float] = {}  # since when
+        self._looked: dict[str, float] = {}  # when a missing queue was looked for last
         self._largest: int | None = None  # bytes that the server takes; learnt when it refuses more
-        self._lane: ConfirmLane | None = None
+        self._channel: ConfirmChannel | None = None
         self._opening = asyncio.Lock()
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
-        until = asyncio.get_running_loop().time() + self._seconds
-        trouble = Trouble()
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
+        until = asyncio.get_running_loop().time() + self._timeout_s
+        outcome = Outcome()
         left: Sequence[Outgoing] = messages
         while left:
-            left = self._of_a_size(left, trouble)
+            left = self._without_oversized(left, outcome)
             if self._missing:
-                left = await self._present(left, trouble)
+                left = await self._with_queue(left, outcome)
             if left:
-                left = await self._send(left, until, trouble)
-        trouble.raise_if_any()
+                left = await self._send(left, until, outcome)
+        return outcome.report()
 
-    async def _send(self, messages: Sequence[Outgoing], until: float, trouble: Trouble) -> list[Outgoing]:
-        """Gives those that are worth another try at once."""
+    async def _send(self, messages: Sequence[Outgoing], until: float, outcome: Outcome) -> list[Outgoing]:
+        """Send once; return the messages that are worth another try at once."""
         try:
             if asyncio.get_running_loop().time() >= until:
-                raise BrokerUnavailableError(f"RabbitMQ did not confirm within {self._seconds:g} s")
-            lane = await self._open(until)
-            if lane.wire.blocked:
-                raise BrokerUnavailableError(f"RabbitMQ takes no messages now: {lane.wire.blocked}")
-            heard = lane.wire.bytes_received
-            batch = lane.send(messages, trouble.refused)
+                raise BrokerUnavailableError(f"RabbitMQ did not confirm within {self._timeout_s:g} s")
+            channel = await self._open(until)
+            if channel.transport.blocked:
+                raise BrokerUnavailableError(f"RabbitMQ takes no messages now: {channel.transport.blocked}")
+            heard = channel.transport.bytes_received
+            batch = channel.send(messages, outcome.refused)
         except BrokerUnavailableError as error:
-            trouble.add(messages, str(error))
+            outcome.not_confirmed(messages, str(error))
             return []
         again: list[Outgoing] = []
         try:
             async with asyncio.timeout_at(until):
                 await batch.done
         except TimeoutError:
-            trouble.add(batch.pending, self._late(lane.wire, heard))
+            outcome.not_confirmed(batch.pending, self._timeout_reason(channel.transport, heard))
         except BrokerUnavailableError as error:
-            again = self._after_close(lane, batch, str(error), trouble)
+            again = self._after_close(channel, batch, str(error), outcome)
         if batch.nacked:
-            trouble.add(batch.nacked, "RabbitMQ did not store a message (basic.nack)")
+            outcome.no_room += batch.nacked
+            outcome.reasons["RabbitMQ did not store a message (basic.nack)"] = None
         if batch.returned:
-            returned = [message for message in batch.messages if _key(message) in batch.returned]
+            returned = [message for message in batch.messages if key_of(message) in batch.returned]
             pending = set(map(id, batch.pending)) if batch.low < batch.last else ()
-            again += await self._came_back([m for m in returned if id(m) not in pending], trouble)
+            again += await self._without_queue([m for m in returned if id(m) not in pending], outcome)
         return again
 
-    async def _open(self, until: float) -> ConfirmLane:
-        lane = self._lane
-        if lane is not None and lane.alive:
-            return lane
+    async def _open(self, until: float) -> ConfirmChannel:
+        channel = self._channel
+        if channel is not None and channel.alive:
+            return channel
         async with self._opening:
-            lane = self._lane
-            if lane is not None and lane.alive:
-                return lane
+            channel = self._channel
+            if channel is not None and channel.alive:
+                return channel
             left = until - asyncio.get_running_loop().time()
-            wire = await self._link.wire(left)
-            lane = ConfirmLane(wire)
-            await lane.open(max(0.1, until - asyncio.get_running_loop().time()))
-            await self._here.prepare(self.expected, (until - asyncio.get_running_loop().time()) / 2)
-            self._lane = lane
-            return lane
+            transport = await self._connection.transport(left)
+            channel = ConfirmChannel(transport)
+            await channel.open(max(0.1, until - asyncio.get_running_loop().time()))
+            await self._own_queues.prepare(self.expected, (until - asyncio.get_running_loop().time()) / 2)
+            self._channel = channel
+            return channel
 
-    def _late(self, wire: Wire, heard: int) -> str:
-        """A server that said nothing at all meanwhile is not slow but gone: the connection is of no use."""
-        if wire.blocked:
-            return f"RabbitMQ takes no messages now: {wire.blocked}"
-        if wire.bytes_received == heard:
-            wire.drop(AMQPError(f"no confirmation within {self._seconds:g} s"))
-        return f"RabbitMQ did not confirm within {self._seconds:g} s"
+    def _timeout_reason(self, transport: AmqpTransport, heard: int) -> str:
+        """Say why nothing was confirmed. A connection on which the server said nothing at all meanwhile is dropped."""
+        if transport.blocked:
+            return f"RabbitMQ takes no messages now: {transport.blocked}"
+        if transport.bytes_received == heard:
+            transport.drop(AMQPError(f"no confirmation within {self._timeout_s:g} s"))
+        return f"RabbitMQ did not confirm within {self._timeout_s:g} s"
 
     # -- messages that are too large ---------------------------------------------------------------------------------
 
-    def _of_a_size(self, messages: Sequence[Outgoing], trouble: Trouble) -> Sequence[Outgoing]:
+    def _without_oversized(self, messages: Sequence[Outgoing], outcome: Outcome) -> Sequence[Outgoing]:
+        """Refuse the messages that are larger than the server has said it takes."""
         largest = self._largest
         if largest is None or all(len(message.body) <= largest for message in messages):
             return messages
         reason = f"the server takes at most {largest} bytes"
-        trouble.refused += [(message, reason) for message in messages if len(message.body) > largest]
+        outcome.refuse((message for message in messages if len(message.body) > largest), reason)
         return [message for message in messages if len(message.body) <= largest]
 
-    def _after_close(self, lane: ConfirmLane, batch: Batch, reason: str, trouble: Trouble) -> list[Outgoing]:
+    def _after_close(self, channel: ConfirmChannel, batch: Batch, reason: str, outcome: Outcome) -> list[Outgoing]:
         """The server closes the channel on a message that is too large, and says what it allows: the others go again,
         on another channel."""
         limit = re.search(r"message size \d+ is larger than configured max size (\d+)", reason)
-        if lane.gone.code != DIFFERS or limit is None:
-            trouble.add(batch.pending, reason)
+        if channel.gone.code != PRECONDITION_FAILED or limit is None:
+            outcome.not_confirmed(batch.pending, reason)
             return []
         self._largest = int(limit[1])
         return batch.pending
 
     # -- queues that do not exist ------------------------------------------------------------------------------------
 
-    async def _present(self, messages: Sequence[Outgoing], trouble: Trouble) -> Sequence[Outgoing]:
-        """Without those whose queue was missing the last time and still is."""
+    async def _with_queue(self, messages: Sequence[Outgoing], outcome: Outcome) -> Sequence[Outgoing]:
+        """Leave out the messages whose queue was missing the last time and still is."""
         absent = set()
         for queue in {message.queue for message in messages} & self._missing.keys():
-            reason = await self._absent(queue)
+            theirs = [message for message in messages if message.queue == queue]
+            reason = await self._why_missing(queue, all(message.awaits_reader for message in theirs))
             if not reason:
                 self._missing.pop(queue, None)
+                self._looked.pop(queue, None)
                 continue
             absent.add(queue)
-            theirs = [message for message in messages if message.queue == queue]
-            if queue.startswith(RESERVED):
-                trouble.refused += [(message, "only the server makes queues of that name") for message in theirs]
+            if queue.startswith(RESERVED_PREFIX):
+                outcome.refuse(theirs, "only the server makes queues of that name")
+            elif reason == _missing_text(queue):
+                outcome.no_queue += theirs
+                outcome.reasons[reason] = None
             else:
-                trouble.add(theirs, reason, failed=reason != _absence(queue))
+                outcome.not_confirmed(theirs, reason)
         return [message for message in messages if message.queue not in absent] if absent else messages
 
-    async def _came_back(self, messages: list[Outgoing], trouble: Trouble) -> list[Outgoing]:
+    async def _without_queue(self, messages: list[Outgoing], outcome: Outcome) -> list[Outgoing]:
+        """Take note of messages that the server returned; return those whose queue exists by now."""
         now = asyncio.get_running_loop().time()
         for message in messages:
             self._missing.setdefault(message.queue, now)
-        return list(await self._present(messages, trouble))
+        return list(await self._with_queue(messages, outcome))
 
-    async def _absent(self, queue: str) -> str:
-        """Why nothing can be sent there; empty when the queue exists, perhaps because it was made now."""
-        since = self._missing[queue]
-        if queue.startswith(RESERVED):
-            since = math.inf
-        ours = queue.endswith(names.DLQ) or queue in ALWAYS_OURS
-        due = ours or asyncio.get_running_loop().time() - since >= self._declare_after
+    async def _why_missing(self, queue: str, awaits_reader: bool) -> str:
+        """Say why a queue cannot be sent to; empty when it exists, perhaps because it was made now."""
+        now = asyncio.get_running_loop().time()
+        missing_s = now - self._missing[queue]
+        due = missing_s >= self._patience(queue, awaits_reader)
+        if not due and now - self._looked.get(queue, -math.inf) < min(LOOK_MAX_S, LOOK_SHARE * missing_s):
+            return _missing_text(queue)
+        self._looked[queue] = now
         try:
             if due:
                 await self._queues.ensure(queue)
             elif await self._queues.waiting(queue) is None:
-                return _absence(queue)
+                return _missing_text(queue)
         except BrokerUnavailableError as error:
-            return f"{_absence(queue)}, and: {error}"
+            return f"{_missing_text(queue)}, and: {error}"
         return ""
 
+    def _patience(self, queue: str, awaits_reader: bool) -> float:
+        """Seconds that a queue may be missing before it is made here."""
+        if queue.startswith(RESERVED_PREFIX):
+            return math.inf
+        if queue.endswith(names.DLQ) or queue in MADE_AT_ONCE:
+            return 0.0
+        if self._declare_after is not None:
+            return self._declare_after
+        return math.inf if awaits_reader else DECLARE_AFTER_S
 
-def _absence(queue: str) -> str:
+
+def _missing_text(queue: str) -> str:
     return f"queue {queue} does not exist yet"

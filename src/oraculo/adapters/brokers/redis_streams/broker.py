@@ -1,6 +1,6 @@
 """Redis Streams: a queue is a stream, its readers are a consumer group, a message is an entry.
 
-Nothing is taken before somebody asks for it. What was taken stays ours on the server, whatever happens to the
+Nothing is taken before a fetch asks for it. What was taken stays ours on the server, whatever happens to the
 connection, until it is settled, given back, or this process is silent for longer than the lease. docs/brokers/redis.md
 says what follows from that; upkeep.py does most of it.
 """
@@ -12,37 +12,61 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from oraculo.adapters.brokers.kit.reconnect import Connector
+from oraculo.adapters.brokers.redis_streams.connection import Connection, ConnectionLostError
+from oraculo.adapters.brokers.redis_streams.consume import StreamReader
 from oraculo.adapters.brokers.redis_streams.inspect import durability_of, standing_of
-from oraculo.adapters.brokers.redis_streams.link import Link, LinkLostError
-from oraculo.adapters.brokers.redis_streams.options import parse
 from oraculo.adapters.brokers.redis_streams.publish import Publication
-from oraculo.adapters.brokers.redis_streams.reading import Reading
 from oraculo.adapters.brokers.redis_streams.session import Session
 from oraculo.adapters.brokers.redis_streams.source import Source
-from oraculo.adapters.brokers.redis_streams.supervisor import Supervisor
 from oraculo.adapters.brokers.redis_streams.upkeep import Upkeep
-from oraculo.ports.broker import Backlog, Delivery, Health, Outgoing, Settle, Settlement
+from oraculo.adapters.brokers.redis_streams.url import parse
+from oraculo.errors import BrokerUnavailableError
+from oraculo.ports.broker import (
+    ALL_CONFIRMED,
+    Backlog,
+    Broker,
+    BrokerTraits,
+    Delivery,
+    Health,
+    Outgoing,
+    PublishReport,
+    Settle,
+    Settlement,
+)
 
 T = TypeVar("T")
 
+LEAVE_TIMEOUT_S = 2.0
 
-class RedisBroker:
+
+class RedisBroker(Broker):
     scheme = "redis"
-    volatile = False
+    traits = BrokerTraits()
 
     def __init__(self, url: str) -> None:
         self._options = parse(url)
         self._sources: dict[str, Source] = {}
         self._upkeep = Upkeep(self._options, self._sources)
-        self._supervisor = Supervisor(self._options, self._upkeep, self._leave)
-        self._reading = Reading(self._options, self._supervisor, self._upkeep)
+        self._connector = Connector(
+            f"redis {self._options.where}",
+            self._open,
+            self._serve,
+            faults=(OSError, ConnectionLostError),
+            alive=lambda session: not session.lost.done(),
+            labels={"broker": "redis", "where": self._options.where},
+        )
+        self._reader = StreamReader(self._options, self._connector, self._upkeep)
         self._timers: set[asyncio.TimerHandle] = set()
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         if not messages:
-            return
+            return ALL_CONFIRMED
         until = asyncio.get_running_loop().time() + self._options.confirm_timeout
-        session = await self._supervisor.connected()
+        try:
+            session = await self._connector.get(self._options.confirm_timeout)
+        except BrokerUnavailableError as error:
+            return PublishReport(messages, reason=str(error))
         publication = Publication(session, messages)
         try:
             async with asyncio.timeout_at(until):
@@ -50,24 +74,24 @@ class RedisBroker:
         except TimeoutError:
             session.drop(f"no confirmation within {self._options.confirm_timeout:g} s")
             publication.failed("no confirmation in time")
-        except LinkLostError as error:
+        except ConnectionLostError as error:
             publication.failed(str(error))
         now = asyncio.get_running_loop().time()
         for queue in publication.queues:
             self._upkeep.trim.published(queue, now)
-        publication.check()
+        return publication.report()
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
-        await self._supervisor.tried()
+        await self._reader.first_attempt()
         now = asyncio.get_running_loop().time()
         source = self._source(queue, now)
         source.fetched_at = now
         if not source.ready and limit > 0:
             if wait > 0:
-                await self._reading.arrival(source, limit, now, now + wait)
+                await self._reader.arrival(source, limit, now, now + wait)
             else:
-                await self._reading.look(source, limit)
-        return [] if self._supervisor.closed else source.take(limit)
+                await self._reader.look(source, limit)
+        return [] if self._connector.closed else source.take(limit)
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         acks: dict[Source, list[bytes]] = {}
@@ -89,42 +113,66 @@ class RedisBroker:
     async def backlog(self, queue: str) -> Backlog:
         source = self._sources.get(queue)
         standing = await self._ask(lambda control: standing_of(control, queue, self._options.group))
-        return Backlog(standing.waiting + (len(source.ready) if source is not None else 0), standing.oldest_s)
+        held = len(source.ready) if source is not None else 0
+        return Backlog(standing.waiting + held, standing.oldest_s)  # Redis sees no consumer that waits
 
     async def durability(self) -> str:
         return await self._ask(durability_of)
 
     def health(self) -> Health:
-        return self._supervisor.health()
+        return self._connector.health()
 
     async def reset(self) -> None:
-        """All that is held goes back as well."""
+        """Give back all that is held, and connect again."""
         for source in self._sources.values():
             source.surrender()
-        await self._supervisor.reset()
+        session = self._connector.current
+        self._connector.start()
+        self._connector.renew()
+        if session is not None:
+            session.drop("a new connection was asked for")
+        await self._reader.first_attempt()
 
     async def close(self) -> None:
-        """All that is held goes back, and those who wait get nothing."""
+        """Give back all that is held; fetches that wait get an empty list."""
         for timer in self._timers:
             timer.cancel()
         for source in self._sources.values():
             for waiter in source.waiters:
                 waiter.release()
-        await self._supervisor.close()
-        await self._reading.close()
+        self._upkeep.stop()
+        await self._connector.close(grace=LEAVE_TIMEOUT_S)
+        await self._reader.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    async def _leave(self, session: Session) -> None:
-        if await self._reading.stop(self._sources.values()):
-            await self._upkeep.leave(session)
+    async def _open(self) -> Session:
+        session = await Session.open(self._options)
+        try:
+            await self._upkeep.start(session)
+        except BaseException:
+            await session.close()
+            raise
+        return session
 
-    async def _ask(self, question: Callable[[Link], Awaitable[T]]) -> T:
-        session = await self._supervisor.connected()
+    async def _serve(self, session: Session) -> str:
+        """Do the upkeep until the session is over; return the reason."""
+        try:
+            await self._upkeep.run(session)
+            if not session.lost.done() and await self._reader.stop(self._sources.values()):
+                await self._upkeep.leave(session)
+        except ConnectionLostError:
+            pass  # session.lost says why
+        finally:
+            await session.close()
+        return session.lost.result()
+
+    async def _ask(self, question: Callable[[Connection], Awaitable[T]]) -> T:
+        session = await self._connector.get(self._options.confirm_timeout)
         try:
             return await question(session.control)
-        except LinkLostError as error:
-            raise self._supervisor.failure(str(error)) from None
+        except ConnectionLostError as error:
+            raise self._connector.unavailable(str(error)) from None
 
     def _source(self, queue: str, now: float) -> Source:
         source = self._sources.get(queue)
@@ -133,13 +181,14 @@ class RedisBroker:
         return source
 
     async def _tell(self, acks: dict[Source, list[bytes]], returns: dict[Source, list[bytes]]) -> None:
-        """What the server does not confirm is owed, and said again."""
+        """Send verdicts. Those that the server does not confirm are kept and sent again."""
         upkeep, replies = self._upkeep, []
         commands = [upkeep.acknowledge(source, ids) for source, ids in acks.items()]
         commands += [upkeep.give_back(source, ids) for source, ids in returns.items()]
-        if self._supervisor.session is not None:
-            with contextlib.suppress(LinkLostError):
-                replies = await self._supervisor.session.control.call(commands)
+        session = self._connector.current
+        if session is not None:
+            with contextlib.suppress(ConnectionLostError):
+                replies = await session.control.call(commands)
         said = iter(replies or [None] * len(commands))
         now = asyncio.get_running_loop().time()
         for source, ids in acks.items():
@@ -155,7 +204,7 @@ class RedisBroker:
                 upkeep.hurry()
 
     def _return_later(self, source: Source, delivery: Delivery, delay: float) -> None:
-        """Until then it is held, so that nobody else gets it; when this process dies, it comes back with the lease."""
+        """Hold a delivery until its delay is over. When this process dies, it comes back with the lease."""
         key = source.settled(delivery)
         if key is None:
             return

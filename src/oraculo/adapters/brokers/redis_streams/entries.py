@@ -5,7 +5,7 @@ clients write what they like, and are read leniently:
 
 1. `mensagem`, else the fields of an envelope (`correlation_id`, `tipo_evento`, …) one by one, else `message`, `data`,
    `body` or `payload`, else the only field: that is the message, and other fields are headers;
-2. none of these: a JSON object of all fields, so that whoever refuses it shows what came.
+2. none of these: a JSON object of all fields, so that a refusal shows what came.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from oraculo.adapters.brokers.redis_streams.link import pack
+from oraculo.adapters.brokers.redis_streams.connection import pack
 from oraculo.ports.broker import Outgoing
 
 BODY = b"mensagem"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from oraculo.adapters.brokers.redis_streams.link import Link, ReplyError
+from oraculo.adapters.brokers.redis_streams.connection import Connection, ReplyError
 from oraculo.adapters.brokers.redis_streams.trim import Table, parse_id, tables
 
 SETTINGS = ("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "maxmemory-policy")
-CLOCK_IDS = 10**12  # ids below this are not milliseconds of our time: somebody chose them by hand
+CLOCK_IDS = 10**12  # ids below this are not milliseconds of our time: they were chosen by hand
 
 
 @dataclass(slots=True)
@@ -18,7 +18,7 @@ class Standing:
     oldest_s: float | None
 
 
-async def standing_of(control: Link, queue: str, group: str) -> Standing:
+async def standing_of(control: Connection, queue: str, group: str) -> Standing:
     """What the group has not read yet, and since when the first of it waits. Nothing is made by asking."""
     length, groups = await control.call([("XLEN", queue), ("XINFO", "GROUPS", queue)])
     if isinstance(length, ReplyError) or not length:
@@ -45,7 +45,7 @@ def _age(first: bytes, time: Any) -> float | None:
     return max(0.0, int(time[0]) + int(time[1]) / 1e6 - ms / 1000)
 
 
-async def durability_of(control: Link) -> str:
+async def durability_of(control: Connection) -> str:
     """The append-only file decides. A server that may evict streams keeps nothing for certain."""
     said = await control.call([("CONFIG", "GET", name) for name in SETTINGS])
     found = {
@@ -62,7 +62,7 @@ async def durability_of(control: Link) -> str:
     return "crash-safe"
 
 
-async def _from_info(control: Link) -> dict[str, str]:
+async def _from_info(control: Connection) -> dict[str, str]:
     """CONFIG is forbidden to us: INFO tells less, and the weaker claim holds."""
     persistence, memory = await control.call([("INFO", "persistence"), ("INFO", "memory")])
     if isinstance(persistence, ReplyError) or isinstance(memory, ReplyError):

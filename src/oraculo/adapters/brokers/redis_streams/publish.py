@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from oraculo.adapters.brokers.redis_streams.connection import ReplyError, pack
 from oraculo.adapters.brokers.redis_streams.entries import add
-from oraculo.adapters.brokers.redis_streams.link import ReplyError, pack
 from oraculo.adapters.brokers.redis_streams.session import Session
-from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Outgoing
+from oraculo.ports.broker import ALL_CONFIRMED, Outgoing, PublishReport, Refusal
 
-PING = pack(("PING",))
-CHUNK = 256 * 1024  # bytes that are sent at once
-ELSEWHERE = ("READONLY", "LOADING", "MASTERDOWN")  # this server takes no messages; another may be in its place soon
-WORDS = {
+PING_COMMAND = pack(("PING",))
+CHUNK_MAX_BYTES = 256 * 1024  # of one write
+SERVER_REPLACED_CODES = (
+    "READONLY",
+    "LOADING",
+    "MASTERDOWN",
+)  # this server takes no messages; another may be in its place soon
+ERROR_TEXTS = {
     "OOM": "the memory of the server is full",
     "MISCONF": "the server cannot write its files",
     "NOPERM": "this user may not publish",
@@ -23,12 +26,12 @@ WORDS = {
 
 
 class Publication:
-    """`send` sends and waits; `check` then raises unless all is confirmed."""
+    """The messages of one publish: `send` sends them and waits; `report` then tells what became of each."""
 
     def __init__(self, session: Session, messages: Sequence[Outgoing]) -> None:
         self._session = session
         self._messages = messages
-        self._refused: list[tuple[Outgoing, str]] = []
+        self._refused: list[Refusal] = []
         self._answers: list[Any] = []
         self._why = ""
         self._replicas: Any = None  # how many of them have it
@@ -45,14 +48,14 @@ class Publication:
         if options.wait_replicas:
             last = pack(("WAIT", options.wait_replicas, int(options.confirm_timeout * 700)))
         else:
-            last = PING
+            last = PING_COMMAND
         (self._replicas,) = await orders.answers(last, 1)
 
     def failed(self, why: str) -> None:
         """Not everything was answered."""
         self._why = why
 
-    def check(self) -> None:
+    def report(self) -> PublishReport:
         answers, messages = self._answers, self._messages
         needed = self._session.options.wait_replicas
         unconfirmed: Sequence[Outgoing]
@@ -63,12 +66,13 @@ class Publication:
             unconfirmed = ()
         else:
             unconfirmed = [*self._not_taken(), *messages[len(answers) :]]
-        if unconfirmed or self._refused:
-            where, total = self._session.options.where, len(messages) + len(self._refused)
-            what = f"{len(unconfirmed)} of {total} messages not confirmed" + (f" ({self._why})" if self._why else "")
-            if self._refused:
-                what += f", {len(self._refused)} refused ({self._refused[0][1]})"
-            raise BrokerUnavailableError(f"redis {where}: {what}", unconfirmed=unconfirmed, refused=self._refused)
+        if not unconfirmed and not self._refused:
+            return ALL_CONFIRMED
+        where, total = self._session.options.where, len(messages) + len(self._refused)
+        what = f"{len(unconfirmed)} of {total} messages not confirmed" + (f" ({self._why})" if self._why else "")
+        if self._refused:
+            what += f", {len(self._refused)} refused ({self._refused[0].reason})"
+        return PublishReport(unconfirmed, refused=self._refused, reason=f"redis {where}: {what}")
 
     def _not_taken(self) -> Iterator[Outgoing]:
         """Those whose answer is an error. A name that is used for something else is refused for good."""
@@ -78,15 +82,17 @@ class Publication:
             text = str(answer)
             code = text.partition(" ")[0]
             if code == "WRONGTYPE":
-                self._refused.append((message, f"the key {message.queue!r} holds something that is not a stream"))
+                self._refused.append(
+                    Refusal(message, f"the key {message.queue!r} holds something that is not a stream")
+                )
                 continue
-            if code in ELSEWHERE:
+            if code in SERVER_REPLACED_CODES:
                 self._session.drop(text)
-            self._why = self._why or (f"{WORDS[code]}: {text}" if code in WORDS else text)
+            self._why = self._why or (f"{ERROR_TEXTS[code]}: {text}" if code in ERROR_TEXTS else text)
             yield message
 
     def _pack(self) -> list[bytes]:
-        """The commands. What cannot be sent is refused here, so that it harms nobody else."""
+        """The commands. What cannot be sent is refused here, so that it harms no other message."""
         largest = self._session.largest
         try:
             packed = [add(message) for message in self._messages]
@@ -100,10 +106,12 @@ class Publication:
             try:
                 data = add(message)
             except (ValueError, TypeError) as error:
-                self._refused.append((message, f"it cannot be written: {error}"))
+                self._refused.append(Refusal(message, f"it cannot be written: {error}"))
                 continue
             if len(data) > largest:
-                self._refused.append((message, f"{len(data)} bytes; the server takes {largest} (proto-max-bulk-len)"))
+                self._refused.append(
+                    Refusal(message, f"{len(data)} bytes; the server takes {largest} (proto-max-bulk-len)")
+                )
                 continue
             good.append(message)
             packed.append(data)
@@ -115,6 +123,6 @@ def _chunks(packed: list[bytes]) -> Iterator[tuple[bytes, int]]:
     start = size = 0
     for end, data in enumerate(packed, 1):
         size += len(data)
-        if size >= CHUNK or end == len(packed):
+        if size >= CHUNK_MAX_BYTES or end == len(packed):
             yield b"".join(packed[start:end]), end - start
             start, size = end, 0

@@ -1,80 +1,77 @@
 """The connections of one broker object while the server can be reached.
 
-`orders` publishes, `control` does everything that is answered at once, and each queue that somebody waits for borrows a
-connection of its own, because waiting (XREADGROUP BLOCK) blocks a connection. When `orders` or `control` is lost, the
+`orders` publishes, `control` does everything that is answered at once, and each queue that a fetch waits for borrows a
+connection of its own, because waiting (XREADGROUP BLOCK_S) blocks a connection. When `orders` or `control` is lost, the
 session is over; a borrowed one is only lost for its queue.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 
-from oraculo.adapters.brokers.redis_streams.link import Link, LinkLostError, ReplyError, connect
-from oraculo.adapters.brokers.redis_streams.options import Options
+from oraculo.adapters.brokers.redis_streams.connection import Connection, ConnectionLostError, ReplyError, connect
+from oraculo.adapters.brokers.redis_streams.url import Options
 
-CONNECT = 3.0  # seconds for a connection to be made
-LARGEST = 512 * 1024 * 1024  # bytes of one value, unless the server says otherwise
-SPARE = 8  # idle connections that are kept for the next who wait
+CONNECT_TIMEOUT_S = 3.0  # seconds for a connection to be made
+VALUE_MAX_BYTES = 512 * 1024 * 1024  # bytes of one value, unless the server says otherwise
+IDLE_CONNECTIONS_MAX = 8  # idle connections that are kept for the next who wait
 
 
 class Session:
     """Made by `open`. `lost` has the reason when it is over."""
 
-    control: Link
-    orders: Link
+    control: Connection
+    orders: Connection
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.largest = LARGEST
+        self.largest = VALUE_MAX_BYTES
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.lost_at = math.inf
-        self._links: set[Link] = set()
-        self._spare: list[Link] = []
+        self._connections: set[Connection] = set()
+        self._spare: list[Connection] = []
         self._closing: set[asyncio.Future[None]] = set()
 
     @classmethod
     async def open(cls, options: Options) -> Session:
         session = cls(options)
         try:
-            async with asyncio.timeout(CONNECT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 session.control = await session._connect()
                 session.orders = await session._connect()
                 await session._ask_largest()
         except TimeoutError:
             await session.close()
-            raise LinkLostError(f"no connection within {CONNECT:g} s") from None
+            raise ConnectionLostError(f"no connection within {CONNECT_TIMEOUT_S:g} s") from None
         except BaseException:
             await session.close()
             raise
         return session
 
-    async def lend(self) -> Link:
+    async def lend(self) -> Connection:
         """A connection that may block."""
         while self._spare:
-            link = self._spare.pop()
-            if link.alive:
-                return link
+            connection = self._spare.pop()
+            if connection.alive:
+                return connection
         try:
-            async with asyncio.timeout(CONNECT):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return await self._connect()
         except TimeoutError:
-            raise LinkLostError(f"no connection within {CONNECT:g} s") from None
+            raise ConnectionLostError(f"no connection within {CONNECT_TIMEOUT_S:g} s") from None
         except OSError as error:
-            raise LinkLostError(str(error)) from None
+            raise ConnectionLostError(str(error)) from None
 
-    def give_back(self, link: Link) -> None:
-        if link.alive and len(self._spare) < SPARE and not self.lost.done():
-            self._spare.append(link)
+    def give_back(self, connection: Connection) -> None:
+        if connection.alive and len(self._spare) < IDLE_CONNECTIONS_MAX and not self.lost.done():
+            self._spare.append(connection)
         else:
-            link.drop("not needed")
+            connection.drop("not needed")
 
     def drop(self, reason: str) -> None:
         if not self.lost.done():
             self.lost.set_result(reason)
-            self.lost_at = asyncio.get_running_loop().time()
-        for link in list(self._links):
-            link.drop(reason)
+        for connection in list(self._connections):
+            connection.drop(reason)
 
     async def close(self) -> None:
         """Leaves no socket behind."""
@@ -85,19 +82,19 @@ class Session:
     async def ping(self) -> None:
         await asyncio.gather(self.control.call([("PING",)]), self.orders.call([("PING",)]))
 
-    async def _connect(self) -> Link:
-        link = await connect(self.options, self._gone)
+    async def _connect(self) -> Connection:
+        connection = await connect(self.options, self._gone)
         if self.lost.done():
-            link.drop("too late")
-            raise LinkLostError("the connection was lost")
-        self._links.add(link)
-        return link
+            connection.drop("too late")
+            raise ConnectionLostError("the connection was lost")
+        self._connections.add(connection)
+        return connection
 
-    def _gone(self, link: Link, reason: str) -> None:
-        self._links.discard(link)
-        self._closing.add(link.closed)
-        link.closed.add_done_callback(self._closing.discard)
-        if link in (getattr(self, "control", None), getattr(self, "orders", None)):
+    def _gone(self, connection: Connection, reason: str) -> None:
+        self._connections.discard(connection)
+        self._closing.add(connection.closed)
+        connection.closed.add_done_callback(self._closing.discard)
+        if connection in (getattr(self, "control", None), getattr(self, "orders", None)):
             self.drop(reason)
 
     async def _ask_largest(self) -> None:

@@ -1,4 +1,4 @@
-"""One queue as this process sees it: who waits for messages, what came, and what is held until it is settled.
+"""One queue as this process sees it: the fetches that wait, what came, and what is held until it is settled.
 
 Nothing here talks to the server. An entry as it came, `[id, fields]`, is the tag of its delivery; it is held as long as
 `held[id]` is that very list, so a delivery that was settled, given back or lost is recognised for ever.
@@ -12,17 +12,19 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
+from oraculo.adapters.brokers.redis_streams.connection import Connection
 from oraculo.adapters.brokers.redis_streams.entries import read
-from oraculo.adapters.brokers.redis_streams.link import Link
 from oraculo.ports.broker import Delivery
 
-MOST = 10_000  # messages asked for at once
-PREFIX = "oraculo-"
+FETCH_MAX_MESSAGES = 10_000  # messages asked for at once
+CONSUMER_PREFIX = "oraculo-"
 
 Entry = list[Any]  # [id, [field, value, …]]
 
 
 class Waiter:
+    """A fetch that waits for up to `limit` messages."""
+
     __slots__ = ("future", "limit", "until")
 
     def __init__(self, limit: int, until: float) -> None:
@@ -36,9 +38,11 @@ class Waiter:
 
 
 class Source:
+    """The state of one queue. `owed_acks` and `owed_returns` are verdicts that the server has not confirmed."""
+
     def __init__(self, name: str, now: float) -> None:
         self.name = name
-        self.consumer = PREFIX + secrets.token_hex(6)
+        self.consumer = CONSUMER_PREFIX + secrets.token_hex(6)
         self.ready: deque[Delivery] = deque()
         self.waiters: deque[Waiter] = deque()
         self.held: dict[bytes, Entry] = {}
@@ -48,14 +52,14 @@ class Source:
         self.claim_at = 0.0  # when to look for what others left
         self.error = ""  # why the server does not let us read
         self.reader: asyncio.Task[None] | None = None
-        self.blocked: Link | None = None  # the connection on which the server makes us wait
+        self.blocked: Connection | None = None  # the connection on which the server makes us wait
         self._wanted = asyncio.Event()
 
     @property
     def empty(self) -> bool:
         return not (self.ready or self.waiters or self.held or self.owed_acks or self.owed_returns or self.reader)
 
-    # -- those who wait ----------------------------------------------------------------------------------------------
+    # -- fetches that wait -------------------------------------------------------------------------------------------
 
     def join(self, limit: int, until: float) -> Waiter:
         waiter = Waiter(limit, until)
@@ -64,7 +68,7 @@ class Source:
         return waiter
 
     def leave(self, waiter: Waiter) -> bool:
-        """True when nobody waits any more."""
+        """Remove a waiter; True if it was the last."""
         if waiter in self.waiters:
             self.waiters.remove(waiter)
         return not self.waiters
@@ -75,10 +79,10 @@ class Source:
         for waiter in self.waiters:
             count += waiter.limit
             until = max(until, waiter.until)
-        return min(count, MOST), until - now
+        return min(count, FETCH_MAX_MESSAGES), until - now
 
     async def wanted(self, patience: float) -> bool:
-        """Returns when somebody waits; False when nobody does for `patience` seconds."""
+        """Return True when a fetch waits; False if none does for `patience` seconds."""
         while not self.waiters:
             self._wanted.clear()
             try:
@@ -89,7 +93,7 @@ class Source:
         return True
 
     def wake(self) -> None:
-        """Tell those who have waited longest that there is something for them."""
+        """Wake the fetches that have waited longest, as many as there is something for."""
         left = len(self.ready)
         while left > 0 and self.waiters:
             waiter = self.waiters.popleft()
@@ -127,7 +131,7 @@ class Source:
         return bytes(entry[0])
 
     def unused(self) -> list[bytes]:
-        """What was taken and never handed out is not held any more."""
+        """Stop holding what was taken and never handed out; return its ids."""
         ids = [delivery.tag[0] for delivery in self.ready]
         self.ready.clear()
         for key in ids:
@@ -135,13 +139,13 @@ class Source:
         return ids
 
     def surrender(self) -> None:
-        """Everything that is held is to be given back."""
+        """Owe the server everything that is held."""
         self.owed_returns += self.held
         self.held.clear()
         self.ready.clear()
 
     def lose(self, ids: Iterable[bytes]) -> None:
-        """Others have these now, or nobody."""
+        """Stop holding these: other consumers have them, or they are gone."""
         for key in ids:
             self.held.pop(key, None)
         if self.ready:

@@ -12,15 +12,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from oraculo.adapters.brokers.redis_streams.link import Command, Link, ReplyError
+from oraculo.adapters.brokers.redis_streams.connection import Command, Connection, ReplyError
 
-AFTER_ACK = 1.0  # seconds until acknowledged entries are removed
-AFTER_PUBLISH = 5.0  # the same for queues that others read
-SOONER = 5_000  # acknowledged entries that are not waited with
-STUCK = 5.0  # seconds that a slow message may hold back those after it
-STUCK_MANY = 20_000
-STREAMS_AT_ONCE = 100
-IDS_AT_ONCE = 1000
+ACK_TRIM_DELAY_S = 1.0  # seconds until acknowledged entries are removed
+PUBLISH_TRIM_DELAY_S = 5.0  # the same for queues that others read
+TRIM_NOW_ENTRIES = 5_000  # acknowledged entries that are not waited with
+STUCK_AFTER_S = 5.0  # seconds that a slow message may hold back those after it
+STUCK_MAX_ENTRIES = 20_000
+TRIM_MAX_STREAMS = 100
+DELETE_MAX_IDS = 1000
 
 Id = tuple[int, int]
 Table = dict[bytes, Any]
@@ -47,7 +47,7 @@ class Acked:
         return bool(self.new or self._rounds)
 
     def held_back(self, floor: Id, now: float) -> list[bytes]:
-        """Those that were not cut off with all below `floor`, for too long now."""
+        """Return ids of entries that should have been trimmed with all below `floor`, and were not for too long."""
         rounds = self._rounds
         if self.new:
             rounds.append((now, parse_id(self.new[-1]), self.new))
@@ -55,12 +55,16 @@ class Acked:
         while rounds and rounds[0][1] < floor:
             rounds.popleft()
         late: list[bytes] = []
-        while rounds and (now - rounds[0][0] >= STUCK or sum(len(ids) for _, _, ids in rounds) > STUCK_MANY):
+        while rounds and (
+            now - rounds[0][0] >= STUCK_AFTER_S or sum(len(ids) for _, _, ids in rounds) > STUCK_MAX_ENTRIES
+        ):
             late += rounds.popleft()[2]
         return late
 
 
 class Trim:
+    """Removes from streams what every group has acknowledged, a moment after it was."""
+
     def __init__(self) -> None:
         self._due: dict[str, float] = {}  # queue → when
         self._acked: dict[str, Acked] = {}
@@ -71,16 +75,16 @@ class Trim:
         if known is None:
             known = self._acked[queue] = Acked()
         known.new += ids
-        many = len(known.new) >= SOONER
-        self._soon(queue, now if many else now + AFTER_ACK)
+        many = len(known.new) >= TRIM_NOW_ENTRIES
+        self._soon(queue, now if many else now + ACK_TRIM_DELAY_S)
         return many
 
     def published(self, queue: str, now: float) -> None:
-        self._soon(queue, now + AFTER_PUBLISH)
+        self._soon(queue, now + PUBLISH_TRIM_DELAY_S)
 
-    async def run(self, control: Link, now: float) -> None:
+    async def run(self, control: Connection, now: float) -> None:
         """Look at the streams whose turn it is."""
-        names = [name for name, at in self._due.items() if at <= now][:STREAMS_AT_ONCE]
+        names = [name for name, at in self._due.items() if at <= now][:TRIM_MAX_STREAMS]
         if not names:
             return
         for name in names:
@@ -105,10 +109,10 @@ class Trim:
             return
         late = acked.held_back(floor, now)
         if alone:
-            for start in range(0, len(late), IDS_AT_ONCE):
-                yield ("XDEL", name, *late[start : start + IDS_AT_ONCE])
+            for start in range(0, len(late), DELETE_MAX_IDS):
+                yield ("XDEL", name, *late[start : start + DELETE_MAX_IDS])
         if acked:
-            self._soon(name, now + AFTER_ACK)
+            self._soon(name, now + ACK_TRIM_DELAY_S)
         else:
             del self._acked[name]
 
@@ -118,7 +122,7 @@ class Trim:
             self._due[queue] = at
 
 
-async def _floors(control: Link, groups: dict[str, list[Table]]) -> dict[str, Id]:
+async def _floors(control: Connection, groups: dict[str, list[Table]]) -> dict[str, Id]:
     """Stream → the lowest id that some group still needs."""
     asked = [(name, group[b"name"]) for name, rows in groups.items() for group in rows if group[b"pending"]]
     said = await control.call([("XPENDING", name, group, "-", "+", 1) for name, group in asked]) if asked else []

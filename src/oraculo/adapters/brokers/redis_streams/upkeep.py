@@ -2,10 +2,10 @@
 
 - *Keep*: what this process holds must not look abandoned, so its idle time is set back long before the lease ends. What
   turns out to belong to others by now is not held any more.
-- *Give back*: verdicts that could not be sent, and messages that were taken and that nobody here fetched for a second,
-  go to a consumer that does not exist (`RETURNED`), as if they had been abandoned long ago.
-- *Claim*: whoever waits for messages also gets those that were abandoned or given back. The server lets one of several
-  claimers win.
+- *Give back*: verdicts that could not be sent, and messages that were taken and that no fetch wanted for a second, go
+  to a consumer that does not exist (`RETURNED_CONSUMER`), as if they had been abandoned long ago.
+- *Claim*: a fetch that waits for messages also gets those that were abandoned or given back. The server lets one of
+  several claimers win.
 - *Trim* acknowledged entries, *sweep* the names of consumers that are long gone, *ping*.
 """
 
@@ -16,52 +16,61 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from oraculo.adapters.brokers.redis_streams.link import Command, ReplyError
-from oraculo.adapters.brokers.redis_streams.options import Options
+from oraculo.adapters.brokers.redis_streams.connection import Command, ReplyError
 from oraculo.adapters.brokers.redis_streams.session import Session
-from oraculo.adapters.brokers.redis_streams.source import PREFIX, Source
+from oraculo.adapters.brokers.redis_streams.source import CONSUMER_PREFIX, Source
 from oraculo.adapters.brokers.redis_streams.trim import Trim, tables
+from oraculo.adapters.brokers.redis_streams.url import Options
 
-TICK = 0.25
-HOARD = 1.0  # seconds without a fetch after which nothing is kept in stock
-CLAIM = 1.0  # seconds between two looks for abandoned messages
-PING = 3.0
-SWEEP = 60.0
-FORGET = 600.0  # a queue that nobody fetched from for so long; when it is used again, it is under a new name
-LONG_GONE = 3600.0  # a consumer that was not heard of for so long and holds nothing: its name is not used any more
-RETURNED = "devolvidas"
-LONG_AGO = 86_400_000  # milliseconds
-PAGE = 1000
+CHECK_INTERVAL_S = 0.25
+IDLE_TIMEOUT_S = 1.0  # seconds without a fetch after which nothing is kept in stock
+CLAIM_INTERVAL_S = 1.0  # seconds between two looks for abandoned messages
+PING_INTERVAL_S = 3.0
+SWEEP_INTERVAL_S = 60.0
+FORGET_AFTER_S = 600.0  # a queue without a fetch for so long is forgotten; used again, it gets a new consumer name
+CONSUMER_GONE_AFTER_S = (
+    3600.0  # a consumer that was not heard of for so long and holds nothing: its name is not used any more
+)
+RETURNED_CONSUMER = "devolvidas"
+RETURNED_IDLE_MS = 86_400_000
+PENDING_PAGE_ENTRIES = 1000
 
 
 class Upkeep:
+    """The periodic work for all queues of one broker."""
+
     def __init__(self, options: Options, sources: dict[str, Source]) -> None:
         self._options = options
         self._sources = sources
         self._group = options.group
         self._keep_every = options.lease / 3
-        self._claim_every = min(CLAIM, options.lease / 3)
+        self._claim_every = min(CLAIM_INTERVAL_S, options.lease / 3)
         self._nudge = asyncio.Event()
-        self.stopped = False
+        self._stopped = False
         self.trim = Trim()
 
     def hurry(self) -> None:
-        """Something is due now."""
+        """Look at once at what is due."""
+        self._nudge.set()
+
+    def stop(self) -> None:
+        """Let `run` return."""
+        self._stopped = True
         self._nudge.set()
 
     async def start(self, session: Session) -> None:
-        """Before anybody reads: what is ours and was lost on its way here goes back, and so do verdicts."""
+        """Before the first read: give back what is ours and was lost on its way here, and send verdicts."""
         self._forget()
         for source in list(self._sources.values()):
             await self.keep(session, source, strays=True)
 
     async def run(self, session: Session) -> None:
-        """Until the session is over, or until it is stopped."""
+        """Do what is due until the session is over, or until `stop`."""
         clock = asyncio.get_running_loop().time
         keep_at = clock() + self._keep_every
-        ping_at, sweep_at = clock() + PING, clock() + SWEEP
+        ping_at, sweep_at = clock() + PING_INTERVAL_S, clock() + SWEEP_INTERVAL_S
         session.lost.add_done_callback(lambda _: self.hurry())
-        while not (self.stopped or session.lost.done()):
+        while not (self._stopped or session.lost.done()):
             self._nudge.clear()
             now = clock()
             self._give_back_unused(now)
@@ -75,15 +84,15 @@ class Upkeep:
             await self.trim.run(session.control, now)
             if now >= ping_at:
                 await session.ping()
-                ping_at = now + PING
+                ping_at = now + PING_INTERVAL_S
             if now >= sweep_at:
                 await self._sweep(session)
-                sweep_at = now + SWEEP
+                sweep_at = now + SWEEP_INTERVAL_S
             await self._pause()
 
     async def _pause(self) -> None:
         try:
-            async with asyncio.timeout(TICK):
+            async with asyncio.timeout(CHECK_INTERVAL_S):
                 await self._nudge.wait()
         except TimeoutError:
             return
@@ -91,15 +100,15 @@ class Upkeep:
     # -- keep and give back ------------------------------------------------------------------------------------------
 
     def give_back(self, source: Source, ids: Sequence[bytes]) -> Command:
-        """Whoever claims first has these."""
-        return ("XCLAIM", source.name, self._group, RETURNED, 0, *ids, "IDLE", LONG_AGO, "JUSTID")
+        """The command that lets any consumer claim these."""
+        return ("XCLAIM", source.name, self._group, RETURNED_CONSUMER, 0, *ids, "IDLE", RETURNED_IDLE_MS, "JUSTID")
 
     def acknowledge(self, source: Source, ids: Sequence[bytes]) -> Command:
         return ("XACK", source.name, self._group, *ids)
 
     def _give_back_unused(self, now: float) -> None:
         for source in self._sources.values():
-            if source.ready and not source.waiters and now - source.fetched_at >= HOARD:
+            if source.ready and not source.waiters and now - source.fetched_at >= IDLE_TIMEOUT_S:
                 source.owed_returns += source.unused()
 
     async def keep(self, session: Session, source: Source, *, strays: bool = False) -> None:
@@ -141,21 +150,21 @@ class Upkeep:
         found: set[bytes] = set()
         start = "-"
         while True:
-            command: Command = ("XPENDING", source.name, self._group, start, "+", PAGE, source.consumer)
+            command: Command = ("XPENDING", source.name, self._group, start, "+", PENDING_PAGE_ENTRIES, source.consumer)
             (reply,) = await session.control.call([command])
             if isinstance(reply, ReplyError):
                 if str(reply).startswith("NOGROUP"):
                     source.forget()
                 return None
             found.update(row[0] for row in reply)
-            if len(reply) < PAGE:
+            if len(reply) < PENDING_PAGE_ENTRIES:
                 return found
             start = f"({reply[-1][0].decode()}"
 
     # -- claim -------------------------------------------------------------------------------------------------------
 
     async def claim(self, session: Session, sources: Sequence[Source], limit: int | None = None) -> None:
-        """Give those who wait what others left."""
+        """Give the fetches that wait what other consumers left."""
         if not sources:
             return
         now = asyncio.get_running_loop().time()
@@ -185,7 +194,7 @@ class Upkeep:
     # -- sweep -------------------------------------------------------------------------------------------------------
 
     async def _sweep(self, session: Session) -> None:
-        """Consumers of processes that are gone, and queues that nobody here uses any more."""
+        """Remove consumers of processes that are gone, and forget queues that are no longer used here."""
         self._forget()
         names = list(self._sources)
         if not names:
@@ -201,12 +210,12 @@ class Upkeep:
             await session.control.call(commands)
 
     def _forget(self) -> None:
-        before = asyncio.get_running_loop().time() - FORGET
+        before = asyncio.get_running_loop().time() - FORGET_AFTER_S
         for name in [name for name, source in self._sources.items() if source.empty and source.fetched_at < before]:
             del self._sources[name]
 
     async def leave(self, session: Session) -> None:
-        """Nobody reads any more: give back all that is ours, and take our names off the server."""
+        """Give back all that is ours, and take our names off the server. To be called when reading has ended."""
         for source in self._sources.values():
             source.surrender()
             await self.keep(session, source, strays=True)
@@ -216,5 +225,5 @@ class Upkeep:
 
 
 def _long_gone(consumer: dict[bytes, Any]) -> bool:
-    ours = consumer[b"name"].startswith(PREFIX.encode())
-    return bool(ours and not consumer[b"pending"] and consumer[b"idle"] > LONG_GONE * 1000)
+    ours = consumer[b"name"].startswith(CONSUMER_PREFIX.encode())
+    return bool(ours and not consumer[b"pending"] and consumer[b"idle"] > CONSUMER_GONE_AFTER_S * 1000)

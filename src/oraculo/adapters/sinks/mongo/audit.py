@@ -6,16 +6,17 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from oraculo.adapters.sinks.mongo import collections, documents
-from oraculo.adapters.sinks.mongo.writer import AT_ONCE, Writer
+from oraculo.adapters.sinks.mongo.writer import BATCH_DOCUMENTS, Writer
 from oraculo.core.events import ApprovalAsked, ApprovalGiven, ApprovalRefused, OrchestrationClosed, OrchestrationStarted
 from oraculo.core.state import Orchestration
+from oraculo.ports.journal import Recorded
 from oraculo.ports.projection import Entry, Sink
-from oraculo.ports.store import Recorded, SystemEvent
+from oraculo.ports.system_events import SystemEvent
 from oraculo.wire import audit
 
 NAME = "mongodb"
-MAX_HEADS = 50_000  # chains whose last hash is in memory
-_OF_LEDGER = (ApprovalAsked, ApprovalGiven, ApprovalRefused, OrchestrationStarted)
+MAX_CHAIN_HEADS = 50_000  # chains whose last hash is in memory
+_LEDGER_EVENTS = (ApprovalAsked, ApprovalGiven, ApprovalRefused, OrchestrationStarted)
 
 History = Callable[[Sequence[int]], Awaitable[Mapping[int, list[Recorded]]]]
 
@@ -34,7 +35,7 @@ class Touched:
     def saw(self, step: Recorded) -> None:
         self.new = self.new or step.first == 1
         self.closed = self.closed or any(isinstance(event, OrchestrationClosed) for event in step.events)
-        self.judged = self.judged or any(isinstance(event, _OF_LEDGER) for event in step.events)
+        self.judged = self.judged or any(isinstance(event, _LEDGER_EVENTS) for event in step.events)
         self.tickets |= documents.touched(self.state, step.events)
 
 
@@ -83,10 +84,10 @@ class MongoAudit(Sink):
         await self.writer.insert(collections.VALIDATIONS, accepted)
 
     async def _tickets(self, one: Touched) -> None:
-        """A wide plan is written in pieces: nobody should wait until all of it is a document."""
+        """Write a wide plan in pieces, so that the event loop is not held up until all of it is a document."""
         positions = sorted(one.tickets)
-        for start in range(0, len(positions), AT_ONCE):
-            some = list(documents.tickets(one.state, positions[start : start + AT_ONCE]))
+        for start in range(0, len(positions), BATCH_DOCUMENTS):
+            some = list(documents.tickets(one.state, positions[start : start + BATCH_DOCUMENTS]))
             await self.writer.put(collections.TICKETS, some, fresh=one.new)
 
     async def _workflows(self, changed: Iterable[Touched]) -> None:
@@ -109,13 +110,13 @@ class MongoAudit(Sink):
             self._heads[step.run] = (record["last_seq"] + 1, record["hash"])
             self._heads.move_to_end(step.run)
             made.append(record)
-        while len(self._heads) > MAX_HEADS:
+        while len(self._heads) > MAX_CHAIN_HEADS:
             self._heads.popitem(last=False)
         return made
 
     async def _find_heads(self, steps: Sequence[Recorded]) -> None:
         """Of the chains that go on with these steps. What is not in memory, or is from a batch that failed, is made
-        from the journal again; never taken from MongoDB, where somebody may have changed it."""
+        from the journal again; never taken from MongoDB, where it may have been changed."""
         unknown: dict[int, int] = {}
         seen: set[int] = set()
         for step in steps:

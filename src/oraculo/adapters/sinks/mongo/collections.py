@@ -12,13 +12,13 @@ RESULTS = "workflow_results"
 INCIDENTS = "incidents"
 CHAIN = "audit_chain"
 REFUSED = "audit_refused"  # what was left out, as text
-BUFFER = "telemetry_buffer"  # for those who look there: it stays empty, since the journal is the buffer
-AUTHORIZATIONS = "authorization_audit"  # for those who write there
+BUFFER = "telemetry_buffer"  # for other systems that look there: it stays empty, since the journal is the buffer
+AUTHORIZATIONS = "authorization_audit"  # other systems write there
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`keys`: names, with a `-` before those that are sorted downwards."""
+    """`keys`: names, with a `-` before a name that is sorted downwards."""
 
     keys: tuple[str, ...]
     unique: bool = False
@@ -55,4 +55,4 @@ INDEXES: dict[str, tuple[Index, ...]] = {
     REFUSED: _indexes("collection"),
 }  # fmt: skip
 
-OPEN = frozenset((LEDGER, WORKFLOWS, INCIDENTS))  # beside those that settings open
+FAIL_OPEN_COLLECTIONS = frozenset((LEDGER, WORKFLOWS, INCIDENTS))  # beside the collections that settings name

@@ -11,16 +11,19 @@ from hashlib import sha256
 from typing import Any
 
 from oraculo.core import events as ev
-from oraculo.core import verdict
+from oraculo.core import sentences
 from oraculo.core.consolidation import milliseconds
-from oraculo.core.state import Orchestration, Ticket
-from oraculo.core.ticket_id import plan_id, ticket_id
+from oraculo.core.flow import outcome
+from oraculo.core.flow.profile import flow_in
+from oraculo.core.state import Orchestration
+from oraculo.core.ticket_id import ticket_id
+from oraculo.core.ticket_state import Ticket
 from oraculo.core.vocabulary import Kind, Status
-from oraculo.ports.store import SystemEvent
+from oraculo.ports.system_events import SystemEvent
 from oraculo.wire import strict_json
 from oraculo.wire.flow.telemetry import incident_record
 from oraculo.wire.flow.texts import texts
-from oraculo.wire.flow.tickets import execution_ticket
+from oraculo.wire.flow.tickets import allocation, execution_ticket
 
 Document = dict[str, Any]
 
@@ -29,27 +32,27 @@ Document = dict[str, Any]
 ORDER = "journal_order"
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 _MS = timedelta(milliseconds=1)
-_LARGEST = 2**63
-_TASK_TYPES = {Kind.COLETA: "QUERY", Kind.EXECUCAO: "EXECUTE"}
+_INT64_LIMIT = 2**63
+_TASK_TYPES = {Kind.COLETA: "QUERY"}  # the others: EXECUTE
 _VALIDATIONS = ("plan_validated", "plan_refused")
 
 
 def plan_of(state: Orchestration) -> str:
-    return plan_id(state.run) if state.plan.flow is None else state.plan.flow.plan_id
+    return state.plan.profile.labels(state.run).plan_id
 
 
 def workflow_of(state: Orchestration) -> str:
-    return f"orch-{plan_of(state)}"
+    return state.plan.profile.labels(state.run).workflow_id
 
 
 def _identity(state: Orchestration) -> Document:
-    flow = state.plan.flow
+    labels = state.plan.profile.labels(state.run)
     return {
-        "workflow_id": workflow_of(state),
-        "plan_id": plan_of(state),
-        "intent_id": None if flow is None else flow.intent_id,
-        "decision_id": None if flow is None else flow.decision_id or None,
-        "correlation_id": state.correlation_id if flow is None else flow.correlation_id,
+        "workflow_id": labels.workflow_id,
+        "plan_id": labels.plan_id,
+        "intent_id": labels.intent_id,
+        "decision_id": labels.decision_id,
+        "correlation_id": labels.correlation_id or state.correlation_id,
         ORDER: f"{state.run:019d}.{state.version:09d}",
     }
 
@@ -61,26 +64,31 @@ def touched(state: Orchestration, events: Iterable[ev.Event]) -> set[int]:
         match event:
             case ev.OrchestrationStarted():
                 found.update(range(len(event.plan.tasks)))
-            case ev.TicketsDispatched(positions, _) | ev.TicketsClosed(positions, _, _):
+            case ev.TicketsDispatched(positions, _) | ev.TicketsClosed(positions, _, _) | ev.TicketsReused(positions):
                 found.update(positions)
             case ev.DispatchConfirmed(confirmed):
                 found.update(position for position, _ in confirmed)
-            case ev.TicketConcluded() | ev.AttemptFailed() | ev.TicketFailed() | ev.LateAnswerKept():
+            case ev.PlanGrown(owner, first, _, count) | ev.MapRestored(owner, first, count):
+                found.update((owner, *range(first, first + count)))
+            case ev.TicketConcluded() | ev.AttemptFailed() | ev.TicketFailed() | ev.TicketRequeued():
+                found.add(event.ticket)
+            case ev.MapEnded() | ev.LoopEnded() | ev.ChildEnded():
+                found.add(event.ticket)
+            case ev.LateAnswerKept() | ev.ConflictingAnswerKept() | ev.WaitStarted() | ev.WaitEnded():
                 found.add(event.ticket)
             case ev.CompensationStarted(undone, _):
                 found.update(undone)
                 found.update(range(state.undoes, state.undoes + len(undone)))
             case _:
                 pass
-    if state.undoes and state.plan.flow is not None:
-        specs = state.plan.flow.specs
-        undone_by = (specs[position].compensates for position in found if position >= state.undoes)
-        found.update([one for one in undone_by if one is not None])
+    if state.undoes:
+        undone_by = {number: position for position, number in state.undone.items()}
+        found.update([undone_by[position] for position in found if position in undone_by])
     return found
 
 
 def ledger(state: Orchestration) -> Document | None:
-    flow = state.plan.flow
+    flow = flow_in(state.plan)
     if flow is None:
         return None
     return {
@@ -88,6 +96,7 @@ def ledger(state: Orchestration) -> Document | None:
         **_identity(state),
         "risk_band": flow.risk_band.value,
         "priority": flow.priority.value,
+        "priority_score": None if flow.score is None else flow.score.value,
         "status": "pending_approval" if state.awaits_approval else "rejected" if _refused(state) else "approved",
         "approved_by": state.approved_by,
         "created_at": state.started_at,
@@ -96,10 +105,7 @@ def ledger(state: Orchestration) -> Document | None:
 
 
 def _refused(state: Orchestration) -> bool:
-    flow = state.plan.flow
-    return (
-        flow is not None and flow.approval and state.status is Status.CANCELADA and not any(map(_tried, state.tickets))
-    )
+    return state.plan.approval and state.status is Status.CANCELADA and not any(map(_tried, state.tickets))
 
 
 def _tried(ticket: Ticket) -> bool:
@@ -135,9 +141,14 @@ def ticket(state: Orchestration, position: int) -> Document:
     """The ExecutionTicket, as far as there is one: what an ordinary request does not have is null."""
     one = state.tickets[position]
     created = one.dispatched_at or state.started_at
-    record = _plain(state, position, created) if state.plan.flow is None else execution_ticket(state, position, created)
+    record = _plain(state, position, created) if flow_in(state.plan) is None else _flow(state, position, created)
     whole = {"_id": record["ticket_id"], **record, **_identity(state), "queue": state.plan.tasks[position].queue}
     return {**whole, **{name: storable(record[name]) for name in ("parameters", "metadata")}}
+
+
+def _flow(state: Orchestration, position: int, created: datetime) -> Document:
+    record = execution_ticket(state, position, created)
+    return {**record, "allocation_metadata": allocation(state, position, created)}
 
 
 def _plain(state: Orchestration, position: int, created: datetime) -> Document:
@@ -145,7 +156,7 @@ def _plain(state: Orchestration, position: int, created: datetime) -> Document:
     return {
         "ticket_id": ticket_id(state.run, position),
         "task_id": f"{task.kind.value}-{position}",
-        "task_type": _TASK_TYPES[task.kind],
+        "task_type": _TASK_TYPES.get(task.kind, "EXECUTE"),
         "description": task.name,
         "dependencies": [] if task.after is None else _ids(state, state.plan.gates[task.after].inputs),
         "priority": "NORMAL",
@@ -153,14 +164,14 @@ def _plain(state: Orchestration, position: int, created: datetime) -> Document:
         "required_capabilities": [],
         "security_level": "INTERNAL",
         "estimated_duration_ms": None,
-        "status": verdict.ticket_status(state, position).value,
+        "status": outcome.ticket_status(state, position).value,
         "sla": {
             "deadline": _ms(created + task.timeout),
             "timeout_ms": task.timeout // _MS,
             "max_retries": task.max_attempts - 1,
         },
         "qos": None,
-        "parameters": texts(strict_json.loads_trusted(task.parametros)),
+        "parameters": texts(strict_json.loads_trusted(state.parameters(position))),
         "created_at": _ms(created),
         "started_at": _ms(one.started_at),
         "completed_at": _ms(one.closed_at),
@@ -180,7 +191,7 @@ def _ids(state: Orchestration, positions: Sequence[int]) -> list[str]:
 def _error(one: Ticket) -> str | None:
     if one.status is Status.CONCLUIDA:
         return None
-    return "; ".join(str(erro.get("mensagem") or erro.get("codigo")) for erro in one.erros or ()) or one.reason
+    return sentences.message(sentences.errors_of(one)) or sentences.say_optional(one.reason)
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
@@ -188,14 +199,15 @@ def _error(one: Ticket) -> str | None:
 
 def result(state: Orchestration) -> Document:
     assert state.closed_at is not None
-    found = verdict.consolidated(state, state.closed_at) if state.plan.flow is not None else _ended(state)
+    found = outcome.consolidated(state, state.closed_at) if flow_in(state.plan) is not None else _ended(state)
     return {"_id": workflow_of(state), **found, **_identity(state)}
 
 
 def _ended(state: Orchestration) -> Document:
     assert state.closed_at is not None
+    left = None if state.deadline is None else state.deadline - state.closed_at
     return {
-        "status": verdict.overall(state),
+        "status": outcome.overall(state),
         "metrics": {
             "total_tickets": len(state.tickets),
             "successful_tickets": sum(1 for one in state.tickets if one.status is Status.CONCLUIDA),
@@ -208,12 +220,12 @@ def _ended(state: Orchestration) -> Document:
         "tickets_summary": [
             {
                 "ticket_id": ticket_id(state.run, position),
-                "status": verdict.ticket_status(state, position).value,
+                "status": outcome.ticket_status(state, position).value,
                 "duration": milliseconds(one.dispatched_at, one.closed_at),
             }
             for position, one in enumerate(state.tickets)
         ],
-        "sla_remaining_seconds": max(0.0, (state.deadline - state.closed_at).total_seconds()),
+        "sla_remaining_seconds": None if left is None else max(0.0, left.total_seconds()),
         "compensation_triggered": False,
         "consolidated_at": state.closed_at,
     }
@@ -221,9 +233,9 @@ def _ended(state: Orchestration) -> Document:
 
 def incidents(state: Orchestration) -> Iterator[Document]:
     """Of a plan of Fluxo C that has ended: at most one of each type."""
-    if state.plan.flow is None or state.closed_at is None:
+    if flow_in(state.plan) is None or state.closed_at is None:
         return
-    for one in verdict.incidents(state):
+    for one in outcome.incidents(state):
         record = incident_record(state, one, state.closed_at)
         named = {"_id": one.incident_id, "type": one.incident_type.value, "timestamp": state.closed_at}
         yield {**record, **_identity(state), **named}
@@ -234,7 +246,7 @@ def incidents(state: Orchestration) -> Iterator[Document]:
 
 def accepted(state: Orchestration) -> Document | None:
     """Of a plan of Fluxo C that runs: it was found valid."""
-    if state.plan.flow is None:
+    if flow_in(state.plan) is None:
         return None
     about = _identity(state)
     del about[ORDER]
@@ -277,7 +289,7 @@ def storable(value: Any) -> Any:
         return {_key(key): storable(item) for key, item in value.items()}
     if isinstance(value, list):
         return [storable(item) for item in value]
-    if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+    if isinstance(value, int) and not -_INT64_LIMIT <= value < _INT64_LIMIT:
         return str(value)
     return value
 

@@ -2,7 +2,7 @@
 
 What cannot be reached is SinkUnavailableError: the projection comes again. What MongoDB refuses for good is another
 matter (a document that is too large, a rule of its own): in a collection that may have holes it is counted, logged and
-kept as text in `audit_refused`; in any other, the projection stops there until somebody has looked.
+kept as text in `audit_refused`; in any other, the projection stops there until an operator has looked.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ log = structlog.get_logger("oraculo.mongodb")
 T = TypeVar("T")
 Write = Callable[[Sequence[Document]], Awaitable[list[Document]]]
 
-AT_ONCE = 500  # documents in one message
-PATIENCE_MS = 5000  # for a server to be found
-SILENCE_MS = 20_000  # for an answer
-OPENS = 5  # failures in a row after which the breaker counts as open
-KEPT = 256 * 1024  # characters of a document that was refused
-_DUPLICATE = 11000
-_CONFLICTS = (85, 86)  # an index of that name is there, and is another one
+BATCH_DOCUMENTS = 500  # documents in one message
+SERVER_SELECTION_TIMEOUT_MS = 5000  # for a server to be found
+SOCKET_TIMEOUT_MS = 20_000  # for an answer
+BREAKER_FAILURES = 5  # failures in a row after which the breaker counts as open
+REFUSED_MAX_CHARS = 256 * 1024  # characters of a document that was refused
+_DUPLICATE_KEY_CODE = 11000
+_INDEX_CONFLICT_CODES = (85, 86)  # an index of that name is there, and is another one
 # FerretDB 1 answers an update that it refuses without a field that the driver looks for: KeyError.
-_FAULTS = (BulkWriteError, BSONError, OverflowError, UnicodeError, KeyError)
-_OF_DOCUMENTS = (2, 10334, 17280)  # codes of commands that are refused because of what they carry
+_DOCUMENT_ERRORS = (BulkWriteError, BSONError, OverflowError, UnicodeError, KeyError)
+_DOCUMENT_ERROR_CODES = (2, 10334, 17280)  # codes of commands that are refused because of what they carry
 
 
 class Pool(ConnectionPoolListener):
@@ -88,7 +88,7 @@ class Writer:
         self.left_out: Counter[str] = Counter()  # collection → documents that MongoDB refused
         self.indexes: Counter[tuple[str, str]] = Counter()  # (collection, what was found)
         self.failures = 0  # in a row
-        self._fail_open = frozenset(fail_open) | collections.OPEN
+        self._fail_open = frozenset(fail_open) | collections.FAIL_OPEN_COLLECTIONS
         self._observe = observe
         self._prepared = False
         try:
@@ -102,7 +102,7 @@ class Writer:
     @property
     def open(self) -> bool:
         """The breaker: the server has not answered for a while. It is tried again, now and then, all the same."""
-        return self.failures >= OPENS
+        return self.failures >= BREAKER_FAILURES
 
     async def close(self) -> None:
         await self.client.close()
@@ -131,7 +131,7 @@ class Writer:
             await self._reached(name, "create_index", self.database[name].create_indexes([model]))
             self.indexes[name, "created"] += 1
         except SinkUnavailableError as error:
-            if getattr(error.__cause__, "code", None) not in _CONFLICTS:
+            if getattr(error.__cause__, "code", None) not in _INDEX_CONFLICT_CODES:
                 raise
             self.indexes[name, "conflict"] += 1
             log.warning("an index is not as it should be", collection=name, index=index.name, error=str(error))
@@ -140,8 +140,8 @@ class Writer:
 
     async def put(self, name: str, documents: Sequence[Document], *, fresh: bool) -> None:
         """As they are now, unless what is there is newer. `fresh`: most of them are not there yet."""
-        for start in range(0, len(documents), AT_ONCE):
-            some = documents[start : start + AT_ONCE]
+        for start in range(0, len(documents), BATCH_DOCUMENTS):
+            some = documents[start : start + BATCH_DOCUMENTS]
             if fresh:
                 there = await self.insert(name, some)
                 if there:
@@ -151,10 +151,10 @@ class Writer:
                 await self.insert(name, left)
 
     async def insert(self, name: str, documents: Sequence[Document]) -> list[Document]:
-        """Those that were there already, and stay as they are."""
+        """Insert documents. Return the ones whose ids existed already; those stay as they are."""
         there: list[Document] = []
-        for start in range(0, len(documents), AT_ONCE):
-            some = documents[start : start + AT_ONCE]
+        for start in range(0, len(documents), BATCH_DOCUMENTS):
+            some = documents[start : start + BATCH_DOCUMENTS]
             there += await self._written(name, "insert", some, lambda few: self._insert(name, few))
         return there
 
@@ -163,7 +163,7 @@ class Writer:
             await self.database[name].insert_many(documents, ordered=False)
         except BulkWriteError as error:
             faults = error.details.get("writeErrors", [])
-            if error.details.get("writeConcernErrors") or any(one["code"] != _DUPLICATE for one in faults):
+            if error.details.get("writeConcernErrors") or any(one["code"] != _DUPLICATE_KEY_CODE for one in faults):
                 raise
             return [documents[one["index"]] for one in faults]
         return []
@@ -178,7 +178,7 @@ class Writer:
         """What `write` says. One that is refused does not take the others with it: then they go one by one."""
         try:
             return await self._reached(name, operation, write(documents))
-        except _FAULTS as error:
+        except _DOCUMENT_ERRORS as error:
             if isinstance(error, BulkWriteError) and error.details.get("writeConcernErrors"):
                 raise self._away(name, operation, error) from error
             if len(documents) == 1:
@@ -193,11 +193,11 @@ class Writer:
         begun = time.perf_counter()
         try:
             found = await work
-        except _FAULTS:
+        except _DOCUMENT_ERRORS:
             self.failures = 0  # it answers
             raise
         except OperationFailure as error:
-            if error.code in _OF_DOCUMENTS:
+            if error.code in _DOCUMENT_ERROR_CODES:
                 raise BSONError(str(error)) from error
             raise self._away(name, operation, error) from error
         except (PyMongoError, OSError) as error:
@@ -222,7 +222,7 @@ class Writer:
             raise SinkUnavailableError(f"MongoDB refuses {name} {document['_id']}: {reason}") from error
         self.left_out[name] += 1
         log.error("MongoDB refuses a record for good", collection=name, id=document["_id"], error=reason)
-        text = json.dumps(document, default=str)[:KEPT]  # whatever is in it
+        text = json.dumps(document, default=str)[:REFUSED_MAX_CHARS]  # whatever is in it
         kept = {"_id": f"{name}:{document['_id']}", "collection": name, "reason": reason, "document": text}
         await self._reached(collections.REFUSED, "insert", self._insert(collections.REFUSED, [kept]))
 
@@ -233,9 +233,9 @@ def _options(url: str, max_pool: int, min_pool: int) -> dict[str, Any]:
         "appname": "oraculo",
         "maxPoolSize": max_pool,
         "minPoolSize": min_pool,
-        "serverSelectionTimeoutMS": PATIENCE_MS,
-        "connectTimeoutMS": PATIENCE_MS,
-        "socketTimeoutMS": SILENCE_MS,
+        "serverSelectionTimeoutMS": SERVER_SELECTION_TIMEOUT_MS,
+        "connectTimeoutMS": SERVER_SELECTION_TIMEOUT_MS,
+        "socketTimeoutMS": SOCKET_TIMEOUT_MS,
     }
     return {name: value for name, value in ours.items() if f"{name.lower()}=" not in url.lower()}
 

@@ -22,8 +22,9 @@ from oraculo.core.commands import RecordResult
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.step import Step
 from oraculo.errors import StoreError
-from oraculo.ports.observer import Told
-from oraculo.ports.store import Batch, Query, Recorded, Store
+from oraculo.ports.catalogue import Catalogue, Query
+from oraculo.ports.journal import Batch, Journal, Recorded
+from oraculo.ports.observer import EventsByType
 from oraculo.wire import trace_context as context
 
 if TYPE_CHECKING:
@@ -31,15 +32,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("oraculo.traces")
 
-AT_ONCE = 64  # journals that are read together
-RECENT, LATELY = 500, timedelta(seconds=2)  # orchestrations that are looked at after a start
-MOST_EVENTS = 200_000  # that are kept in memory
-MOST_ANSWERED = 20_000  # orchestrations whose workers' contexts are kept
-PATIENCE = 5.0  # seconds for the last traces at a stop
-AGAIN = 1.0
+BATCH_JOURNALS = 64  # journals that are read together
+RECOVERED_RUNS, RECOVERED_AGE = 500, timedelta(seconds=2)  # orchestrations that are looked at after a start
+MAX_EVENTS_IN_MEMORY = 200_000  # that are kept in memory
+MAX_ANSWERED_RUNS = 20_000  # orchestrations whose workers' contexts are kept
+CLOSE_TIMEOUT_S = 5.0  # seconds for the last traces at a stop
+RETRY_PAUSE_S = 1.0
 
 
-_SYSTEMS = {"amqp": "rabbitmq", "amqps": "rabbitmq", "rediss": "redis"}  # what OpenTelemetry calls a broker
+_MESSAGING_SYSTEMS = {"amqp": "rabbitmq", "amqps": "rabbitmq", "rediss": "redis"}  # what OpenTelemetry calls a broker
 
 
 def connected(
@@ -59,9 +60,13 @@ def connected(
     named = {name.strip(): value.strip() for name, _, value in (pair.partition("=") for pair in headers)}
     schemes = {url.strip().partition("://")[0].lower() for url in brokers.split(",")}
     scheme = schemes.pop() if len(schemes) == 1 else "memory"
-    system = "" if scheme == "memory" else _SYSTEMS.get(scheme, scheme)
+    system = "" if scheme == "memory" else _MESSAGING_SYSTEMS.get(scheme, scheme)
     exporter = import_module("oraculo.adapters.sinks.otel.export").Exporter  # the SDK comes with it
     return Tracer(exporter(endpoint, protocol, named, service), ratio=ratio, parent_based=parent_based, system=system)
+
+
+class _History(Journal, Catalogue, Protocol):
+    """The orchestrations of a store, and their events."""
 
 
 class Sending(Protocol):
@@ -118,7 +123,7 @@ class Tracer:
 
     # -- the journal ---------------------------------------------------------------------------------------------------
 
-    def saw(self, batch: Batch, _told: Told) -> None:
+    def saw(self, batch: Batch, _told: EventsByType) -> None:
         for step in batch.steps:
             traceparent = step.state.traceparent
             if traceparent is None or not step.events or not context.sampled(traceparent):
@@ -127,7 +132,7 @@ class Tracer:
             self._remember(run, step)
             if isinstance(step.cause, RecordResult) and step.cause.traceparent is not None:
                 self._answers.setdefault(run, {})[step.first] = step.cause.traceparent
-                if len(self._answers) > MOST_ANSWERED:
+                if len(self._answers) > MAX_ANSWERED_RUNS:
                     del self._answers[next(iter(self._answers))]
             closed = step.state.closed_at
             if closed is not None and step.at >= closed:
@@ -151,7 +156,7 @@ class Tracer:
             return
         journal.append(Recorded(run, step.first, step.at, step.events))
         self._events += len(step.events)
-        while self._events > MOST_EVENTS:
+        while self._events > MAX_EVENTS_IN_MEMORY:
             self._journal(next(iter(self._seen)))
 
     def _journal(self, run: int) -> list[Recorded]:
@@ -160,15 +165,14 @@ class Tracer:
         self._events -= sum(len(one.events) for one in journal)
         return journal
 
-    async def recover(self, store: Store) -> None:
+    async def recover(self, store: _History) -> None:
         """Before the engine starts: what ended just before the last process did may not have been sent. Sent twice, it
         is the same spans with the same ids."""
         last = await store.last_instant()
         if last is None:
             return
-        ended = [
-            one.run for one in await store.find(Query(limit=RECENT)) if one.closed_at and last - one.closed_at < LATELY
-        ]
+        newest = await store.find(Query(limit=RECOVERED_RUNS, tenant=None))
+        ended = [one.run for one in newest if one.closed_at and last - one.closed_at < RECOVERED_AGE]
         for run, journal in (await store.load(ended)).items() if ended else ():
             started = journal[0].events[0]
             if (
@@ -179,7 +183,7 @@ class Tracer:
                 self._ended[run] = (started.traceparent, 1)
                 self._arrived.set()
 
-    async def run(self, store: Store) -> None:
+    async def run(self, store: Journal) -> None:
         """Read the journals of what has ended, for ever."""
         while True:
             await self._arrived.wait()
@@ -189,10 +193,10 @@ class Tracer:
                     await self._some(store)
                 except StoreError as error:
                     log.warning("traces wait for the store", error=str(error))
-                    await asyncio.sleep(AGAIN)
+                    await asyncio.sleep(RETRY_PAUSE_S)
 
-    async def _some(self, store: Store) -> None:
-        runs = list(self._ended)[:AT_ONCE]
+    async def _some(self, store: Journal) -> None:
+        runs = list(self._ended)[:BATCH_JOURNALS]
         unknown = [run for run in runs if run not in self._seen]
         journals = await store.load(unknown) if unknown else {}
         chosen = [
@@ -209,10 +213,10 @@ class Tracer:
             except Exception:  # one that cannot be made must not cost the others
                 log.exception("a trace could not be made", **{"trace.id": context.trace_id(traceparent)})
 
-    async def close(self, store: Store) -> None:
+    async def close(self, store: Journal) -> None:
         """What has ended is sent, as far as patience goes."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 while self._ended:
                     await self._some(store)
         except (StoreError, TimeoutError):

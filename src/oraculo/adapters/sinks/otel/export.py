@@ -25,10 +25,10 @@ try:
 except ImportError as error:
     raise MissingExtraError("OTEL_EXPORTER_ENDPOINT", "otel") from error
 
-QUEUE = 50_000  # spans that wait at most; more are dropped
-BATCH = 512
-DELAY_MS = 1000
-TIMEOUT_S = 4
+QUEUE_MAX_SPANS = 50_000  # spans that wait at most; more are dropped
+BATCH_SPANS = 512
+BATCH_DELAY_MS = 1000
+EXPORT_TIMEOUT_S = 4
 _KINDS = {kind.name.lower(): kind for kind in SpanKind}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -53,7 +53,8 @@ class Exporter:
         )
         self._made = threading.Lock()
         exporter = _Counting(_exporter(endpoint, protocol, headers), self.counts)
-        self._processor = BatchSpanProcessor(exporter, QUEUE, DELAY_MS, BATCH, TIMEOUT_S * 1000)
+        timeout_ms = EXPORT_TIMEOUT_S * 1000
+        self._processor = BatchSpanProcessor(exporter, QUEUE_MAX_SPANS, BATCH_DELAY_MS, BATCH_SPANS, timeout_ms)
 
     def send(self, traceparent: str, spans: Iterable[Span]) -> None:
         """Never blocks for long: they wait in a queue, from which the oldest are dropped when it is full."""
@@ -160,11 +161,11 @@ def _exporter(endpoint: str, protocol: str, headers: dict[str, str]) -> SpanExpo
 
         insecure = urlsplit(endpoint).scheme != "https"
         named = {name.lower(): value for name, value in headers.items()}
-        return OverGrpc(urlsplit(endpoint).netloc, insecure=insecure, headers=named, timeout=TIMEOUT_S)
+        return OverGrpc(urlsplit(endpoint).netloc, insecure=insecure, headers=named, timeout=EXPORT_TIMEOUT_S)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as OverHttp
 
     path = endpoint if urlsplit(endpoint).path.strip("/") else f"{endpoint.rstrip('/')}/v1/traces"
-    return OverHttp(path, headers=headers, timeout=TIMEOUT_S)
+    return OverHttp(path, headers=headers, timeout=EXPORT_TIMEOUT_S)
 
 
 def _context(trace: int, span: str, *, remote: bool = False) -> SpanContext:

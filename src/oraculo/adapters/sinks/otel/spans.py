@@ -1,4 +1,4 @@
-"""A journal → the spans of its trace. Pure, and the same whoever asks: times are those of the events, ids are hashed.
+"""A journal → the spans of its trace. Pure, and the same in every process: times are those of events, ids are hashed.
 
 orchestration_workflow.run            one orchestration
   ticket_execution                    one ticket, linked to the tickets of the fan-in that released it
@@ -10,23 +10,26 @@ orchestration_workflow.run            one orchestration
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from oraculo.core import events as ev
-from oraculo.core.compensation import extended
+from oraculo.core.blocks import Blocks, add_rows, with_room
+from oraculo.core.compensation import grown
+from oraculo.core.flow.profile import flow_in, specs_in
 from oraculo.core.plan import Plan
+from oraculo.core.sentences import errors_said, say
 from oraculo.core.ticket_id import plan_id, ticket_id
 from oraculo.core.vocabulary import Status
-from oraculo.ports.store import Recorded
+from oraculo.ports.journal import Recorded
 from oraculo.redaction import redact
 from oraculo.wire import trace_context as context
 
 WORKFLOW, TICKET, ATTEMPT = "orchestration_workflow.run", "ticket_execution", "task_execution"
 ANSWER, NOTICE = "orchestrator.result", "orchestrator.notify"
-MOST_LINKS = 128
-MOST_EVENTS = 128
+MAX_LINKS = 128
+MAX_SPAN_EVENTS = 128
 
 Attributes = dict[str, Any]
 Answers = Mapping[int, str]  # number of an event → the context that its answer came with
@@ -70,6 +73,7 @@ class _Reader:
         self._confirmed: dict[int, datetime] = {}
         self._notices: dict[int, datetime] = {}
         self._concluded: set[int] = set()
+        self._blocks: Blocks | None = None
 
     def read(self, recorded: Iterable[Recorded]) -> Iterator[Span]:
         for step in recorded:
@@ -87,6 +91,10 @@ class _Reader:
                     self._attempts[position] = attempt
                     self._confirmed.pop(position, None)
                 self._note("tickets_published", at, {"tickets": len(positions)})
+            case ev.TicketRequeued(position, attempt):
+                self._sent[position] = (attempt, at)
+                self._attempts[position] = attempt
+                self._note("ticket_requeued", at, {"tentativa": attempt})
             case ev.DispatchConfirmed(confirmed):
                 self._confirmed.update((position, at) for position, _ in confirmed)
             case ev.FanInClosed(_gate, passed):
@@ -94,19 +102,22 @@ class _Reader:
             case ev.TicketConcluded(position):
                 self._concluded.add(position)
                 yield from self._ticket(position, at, number, Status.CONCLUIDA, None)
-            case ev.AttemptFailed(position, attempt, _cause, erros):
+            case ev.ChildEnded(position, _attempt, status):
+                yield from self._ticket(position, at, number, status, None)
+            case ev.AttemptFailed(position, attempt):
                 self._attempts[position] = attempt + 1
-                yield from self._attempt(position, at, number, _first(erros))
-            case ev.TicketFailed(position, _attempt, status, erros):
-                yield from self._ticket(position, at, number, status, _first(erros))
+                yield from self._attempt(position, at, number, _first(event))
+            case ev.TicketFailed(position, _attempt, status):
+                yield from self._ticket(position, at, number, status, _first(event))
             case ev.TicketsClosed(positions, status, reason):
-                error = redact(reason) if status is Status.TIMEOUT else None
+                error = redact(say(reason)) if status is Status.TIMEOUT else None
                 for position in positions:
                     if position in self._released:
                         yield from self._ticket(position, at, number, status, error)
-            case ev.LateAnswerKept(position, attempt):
+            case ev.LateAnswerKept(position, attempt) | ev.ConflictingAnswerKept(position, attempt):
                 parent = context.attempt_span(self._run, position, attempt)
-                about = {**self._order(position, attempt), "late": True}
+                why = "late" if isinstance(event, ev.LateAnswerKept) else "conflicting"
+                about = {**self._order(position, attempt), why: True}
                 yield Span(ANSWER, context.answer_span(self._run, number), parent, at, at, about, number, "consumer")
             case ev.OrchestrationClosed(status):
                 self._note("results_consolidated", at, {})
@@ -121,9 +132,17 @@ class _Reader:
             case ev.ApprovalGiven(by, reason) | ev.ApprovalRefused(by, reason):
                 about = {"aprovado": isinstance(event, ev.ApprovalGiven), "por": redact(by), "motivo": redact(reason)}
                 self._note("approval_decided", at, about)
-            case ev.CompensationStarted(undone, reason):
-                self._plan = extended(self._plan, undone)
-                self._note("compensation_started", at, {"tickets": len(undone), "motivo": redact(reason)})
+            case ev.CompensationStarted(undone, why):
+                self._plan = grown(self._plan, event)
+                self._note("compensation_started", at, {"tickets": len(undone), "motivo": redact(why)})
+            case ev.ResultsReused(results=results):
+                self._note("results_reused", at, {"tickets": len(results)})
+            case ev.MapRestored(owner, first, total):
+                self._grow(ev.PlanGrown(owner, first, 0, total, total, []))
+                self._note("tickets_generated", at, {"tickets": total})
+            case ev.PlanGrown():
+                self._grow(event)
+                self._note("tickets_generated", at, {"tickets": event.count})
             case ev.NoticeSent(notice, _attempt):
                 self._notices[notice] = at
             case ev.NoticeDelivered(notice, attempt, detail):
@@ -133,17 +152,23 @@ class _Reader:
             case _:
                 pass
 
+    def _grow(self, event: ev.PlanGrown) -> None:
+        if self._blocks is None:
+            self._blocks = Blocks(len(self._plan.tasks))
+            self._plan = with_room(self._plan)
+        add_rows(self._plan, self._blocks, replace(event, rows=[]))
+
     def _start(self, event: ev.OrchestrationStarted, at: datetime) -> None:
         self._run, self._plan = event.run, event.plan
         name = redact(event.correlation_id)
-        flow = event.plan.flow
+        flow = flow_in(event.plan)
         self._common = {
             "neural.hive.correlation.id": name,
             "neural.hive.intent.id": redact(flow.intent_id) if flow else name,  # a request is its own intent
             "neural.hive.plan.id": redact(flow.plan_id) if flow else plan_id(event.run),
             "neural.hive.workflow.id": redact(flow.workflow_id) if flow else f"orch-flow-c-{name}",
         }
-        flow = event.plan.flow
+        flow = flow_in(event.plan)
         if flow is not None:
             self._common |= {
                 "neural.hive.intent.id": redact(flow.intent_id),
@@ -160,7 +185,7 @@ class _Reader:
         self._note("tickets_generated", at, {"tickets": len(event.plan.tasks)})
 
     def _note(self, name: str, at: datetime, about: Attributes) -> None:
-        if len(self._workflow.events) < MOST_EVENTS:
+        if len(self._workflow.events) < MAX_SPAN_EVENTS:
             self._workflow.events.append((name, at, about))
 
     def _order(self, position: int, attempt: int) -> Attributes:
@@ -196,9 +221,10 @@ class _Reader:
         if position in self._confirmed:
             span.events.append(("dispatch_confirmed", self._confirmed.pop(position), {}))
         if task.after is not None:
-            inputs = [p for p in self._plan.gates[task.after].inputs if p in self._concluded][:MOST_LINKS]
+            inputs = [p for p in self._plan.gates[task.after].inputs if p in self._concluded][:MAX_LINKS]
             span.links = [self._id(p) for p in inputs]
-        undone = self._plan.flow.specs[position].compensates if self._plan.flow else None
+        specs = specs_in(self._plan)
+        undone = specs[position].compensates if specs else None
         if undone is not None:
             span.links.append(self._id(undone))
         yield span
@@ -239,5 +265,6 @@ class _Reader:
         )
 
 
-def _first(erros: list[dict[str, object]]) -> str:
+def _first(event: ev.AttemptFailed | ev.TicketFailed) -> str:
+    erros = errors_said(event)
     return redact(str(erros[0].get("mensagem") or erros[0].get("codigo")))[:300] if erros else "erro"

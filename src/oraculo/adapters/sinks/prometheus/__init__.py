@@ -6,30 +6,43 @@ Names are those of the seeds where they name one. No label ever holds an id.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from itertools import permutations
 from typing import Any
 
+import structlog
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
 from oraculo.adapters.sinks.prometheus import families as f
-from oraculo.adapters.sinks.prometheus.deadlines import Deadlines
-from oraculo.adapters.sinks.prometheus.readings import Readings
+from oraculo.adapters.sinks.prometheus.deadlines import Deadlines, Open
+from oraculo.adapters.sinks.prometheus.readings import Readings, Sources
 from oraculo.core import events as ev
-from oraculo.core.flow import Flow, Spec
+from oraculo.core.flow.cognitive import TIPO
+from oraculo.core.flow.profile import Flow, Spec, flow_in
+from oraculo.core.priority import ticket_score
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
-from oraculo.core.verdict import flow_of
 from oraculo.core.vocabulary import Cause, Kind, Status
+from oraculo.errors import StoreError
+from oraculo.ports.broker_group import group_of
+from oraculo.ports.catalogue import Catalogue
 from oraculo.ports.clock import Clock
-from oraculo.ports.observer import Told
-from oraculo.ports.store import Batch, Store
+from oraculo.ports.dead_letters import DeadLetters
+from oraculo.ports.journal import Batch
+from oraculo.ports.observer import EventsByType
+from oraculo.ports.store import Store
+from oraculo.runtime.flow.open_plans import open_plans
 from oraculo.wire.names import REQUESTS, RESULTS
 
-MOST_CAUSES = 500  # series of dead letters
-TICK = 0.5  # seconds between two looks at the event loop
-DEAD_LETTERS_EVERY = 5.0  # seconds between two looks at the table of dead letters
+log = structlog.get_logger("oraculo.metrics")
+
+MAX_DEAD_LETTER_SERIES = 500  # series of dead letters
+LOOP_CHECK_INTERVAL_S = 0.5  # seconds between two looks at the event loop
+DEAD_LETTERS_INTERVAL_S = 5.0  # seconds between two looks at the table of dead letters
+DEADLINES_RECALLED = 10_000  # open orchestrations of earlier processes, those with the nearest deadlines
+DEADLINES_CHECKED = 100  # rounds of looking whether the most urgent ones are still open
 REFUSED = "mensagem_recusada"
 _COMPONENTS = {REQUESTS: "requests", RESULTS: "results"}
 
@@ -38,14 +51,14 @@ Events = list[tuple[Step, Any]]  # of one class
 
 
 class Metrics:
-    """One registry per process. `saw` is called after each commit; gauges are read when somebody scrapes."""
+    """One registry per process. `saw` is called after each commit; gauges are read at each scrape."""
 
     def __init__(self) -> None:
         self._causes: set[tuple[str, str]] = set()
         self._children: dict[tuple[Any, ...], Any] = {}
         self._deadlines = Deadlines()
         self._clock: Clock | None = None
-        self._look: Callable[[], None] = lambda: None
+        self._flush: Callable[[], None] = lambda: None
         self.registry = CollectorRegistry()
         self.families = f.Families(self.registry)
         self._published = (self.families.published, "confirmed")
@@ -67,36 +80,45 @@ class Metrics:
             ev.AttemptFailed: _each(self._attempt_failed),
             ev.TicketFailed: _each(self._ticket_failed),
             ev.TicketsClosed: _each(self._tickets_closed),
+            ev.WaitEnded: _each(self._wait_ended),
             ev.CompensationStarted: _each(self._undoing),
+            ev.PlanGrown: _each(self._grown),
+            ev.MapRestored: _each(self._restored),
+            ev.TicketsReused: _each(self._reused),
+            ev.MapEnded: _each(self._body_ended),
+            ev.LoopEnded: _each(self._body_ended),
+            ev.ChildEnded: _each(self._body_ended),
             ev.LateAnswerKept: _counted(self.families.late),
+            ev.ConflictingAnswerKept: _counted(self.families.conflicts),
             ev.NoticeDelivered: _counted(self.families.notices, "entregue"),
             ev.NoticeFailed: _counted(self.families.notices, "falhou"),
             ev.NoticeGivenUp: _counted(self.families.notices, "desistiu"),
         }
 
-    def watch(self, engine: Any, reception: Any, projections: Sequence[Any] = ()) -> None:
-        """Gauges that are read from the engine when somebody asks."""
-        self.readings.projections = projections
-        self._look = engine.observe
-        self._clock = engine.clock
-        self.readings.engine, self.readings.reception = engine, reception
-        for source, target in permutations(getattr(engine.broker, "breakers", ()), 2):
+    def watch(self, sources: Sources, flush: Callable[[], None]) -> None:
+        """Read these parts of the process when metrics are scraped; `flush` shows first what was committed lately."""
+        self._flush = flush
+        self._clock = sources.clock
+        self.readings.sources = sources
+        for source, target in permutations(group_of(sources.broker).breakers, 2):
             self.families.switches.labels(source, target)
 
     async def run(self, store: Store) -> None:
-        """For ever: look at the event loop, the deadlines, and now and then at the dead letters."""
+        """For ever: look at the event loop, the deadlines, and now and then at what the store has."""
+        await self.recall_deadlines(store)
         clock = asyncio.get_running_loop().time
         look_again = 0.0
         while True:
-            due = clock() + TICK
-            await asyncio.sleep(TICK)
+            due = clock() + LOOP_CHECK_INTERVAL_S
+            await asyncio.sleep(LOOP_CHECK_INTERVAL_S)
             self.families.lag.observe(max(0.0, clock() - due))
             self._approaching()
             if clock() >= look_again:
-                look_again = clock() + DEAD_LETTERS_EVERY
+                look_again = clock() + DEAD_LETTERS_INTERVAL_S
                 await self.count_dead_letters(store)
+                await self.check_deadlines(store)
 
-    async def count_dead_letters(self, store: Store) -> None:
+    async def count_dead_letters(self, store: DeadLetters) -> None:
         found: Tally[str] = Tally()
         try:
             groups = await store.dead_letter_groups()
@@ -108,7 +130,8 @@ class Metrics:
 
     # -- the journal ---------------------------------------------------------------------------------------------------
 
-    def saw(self, batch: Batch, told: Told) -> None:
+    def saw(self, batch: Batch, told: EventsByType) -> None:
+        self.readings.traffic.saw(batch, told)
         tally: Counts = Tally()
         deadlines, steps = self._deadlines, batch.steps
         known = deadlines.open
@@ -140,8 +163,8 @@ class Metrics:
         return found
 
     def _known(self, queue: str, reason: str) -> tuple[str, str]:
-        """Whoever writes to a dead-letter queue names both; more than a number of them share one series."""
-        if (queue, reason) not in self._causes and len(self._causes) >= MOST_CAUSES:
+        """The label values of a dead letter. Writers choose both, so beyond a number all share a series."""
+        if (queue, reason) not in self._causes and len(self._causes) >= MAX_DEAD_LETTER_SERIES:
             return ("outras", "outros")
         self._causes.add((queue, reason))
         return (queue, reason)
@@ -150,7 +173,9 @@ class Metrics:
         plain, kinds = 0, dict.fromkeys(Kind, 0)
         for _, event in events:
             plan = event.plan
-            flow = plan.flow
+            if event.origin is not None:
+                tally[self.families.retried, event.origin.mode.value] += 1
+            flow = flow_in(plan)
             if flow is None:
                 plain += 1
                 for task in plan.tasks:
@@ -167,17 +192,35 @@ class Metrics:
         for spec in specs:
             tally[self.families.generated, spec.task_type.value, flow.risk_band.value, flow.priority.value] += 1
 
+    def _grown(self, step: Step, event: ev.PlanGrown, tally: Counts) -> None:
+        if event.count:
+            tally[self._generated[step.state.plan.tasks[event.first].kind]] += event.count
+
+    def _restored(self, step: Step, event: ev.MapRestored, tally: Counts) -> None:
+        if event.total:
+            tally[self._generated[step.state.plan.tasks[event.first].kind]] += event.total
+
+    def _reused(self, step: Step, event: ev.TicketsReused, tally: Counts) -> None:
+        tally[self.families.reused,] += len(event.tickets)
+
+    def _body_ended(self, step: Step, event: ev.MapEnded | ev.LoopEnded | ev.ChildEnded, tally: Counts) -> None:
+        self._ended(step, event.ticket, event.status.value, tally)
+
     def _undoing(self, step: Step, event: ev.CompensationStarted, tally: Counts) -> None:
         tally[self.families.compensations, event.reason] += 1
-        flow = flow_of(step.state)
-        self._made(flow, flow.specs[step.state.undoes :], tally)
+        flow = flow_in(step.state.plan)
+        if flow is not None:
+            self._made(flow, flow.specs[step.state.undoes :], tally)
+            return
+        for position in range(step.state.undoes, len(step.state.tickets)):
+            tally[self._generated[step.state.plan.tasks[position].kind]] += 1
 
     def _closed(self, step: Step, event: ev.OrchestrationClosed, tally: Counts) -> None:
         state, status = step.state, event.status._value_
         band = _band(state)
         tally[self.families.completed, status, band] += 1
         self.families.duration.labels(status, band).observe((step.at - state.started_at).total_seconds())
-        if event.status is Status.TIMEOUT:
+        if event.status is Status.TIMEOUT and state.deadline is not None:
             self.families.lateness.labels(f.WORKFLOW).observe((step.at - state.deadline).total_seconds())
         if self._deadlines.ended(state.run, step.at):
             tally[self.families.approaching,] += 1
@@ -191,7 +234,7 @@ class Metrics:
             plan, ticket = state.plan, state.tickets[position]
             if not ticket.confirmed >> event.attempt & 1:
                 published += 1
-            if plan.flow is None and ticket.dispatched_at is not None:
+            if not plan.profile.has_specs and ticket.dispatched_at is not None:
                 durations[plan.tasks[position].kind].append((step.at - ticket.dispatched_at).total_seconds())
             else:
                 self._ended(step, position, "concluida", tally)
@@ -216,10 +259,20 @@ class Metrics:
         if since is not None:
             self.families.ticket_duration.labels(status, kind).observe((step.at - since).total_seconds())
 
+    def _wait_ended(self, step: Step, event: ev.WaitEnded, tally: Counts) -> None:
+        self._ended(step, event.ticket, event.status.value, tally)
+
+    def _scored(self, state: Orchestration, tickets: Sequence[tuple[int, int]]) -> None:
+        scores = self.families.priority_score.labels(_band(state))
+        for position, _attempt in tickets:
+            scores.observe(ticket_score(state, position).value)
+
     def _confirmed(self, events: Events, tally: Counts) -> None:
         published, durations = 0, []
         for step, event in events:
             published += len(event.tickets)
+            if step.state.plan.profile.has_ceiling:
+                self._scored(step.state, event.tickets)
             position, attempt = event.tickets[0]
             since = step.state.tickets[position].dispatched_at
             if attempt == 1 and since is not None:
@@ -275,13 +328,41 @@ class Metrics:
             if count:
                 self.families.approaching.inc(count)
 
-    def _least(self) -> float | None:
-        return None if self._clock is None else self._deadlines.least(self._clock.now())
+    def _least(self) -> dict[str, float]:
+        return {} if self._clock is None else self._deadlines.least(self._clock.now())
+
+    async def recall_deadlines(self, store: Store) -> None:
+        """Note what earlier processes opened and did not end. Where the store is away, that waits for its events."""
+        now = None if self._clock is None else self._clock.now()
+        try:
+            for one in await store.nearest_deadlines(DEADLINES_RECALLED):
+                if one.tipo != TIPO and one.deadline is not None:
+                    known = Open(one.correlation_id, one.created_at, one.deadline, f.NO_BAND)
+                    known.noticed = now is not None and now >= known.threshold
+                    self._deadlines.opened(one.run, known)
+            async for state in open_plans(store):
+                self._deadlines.saw(state)
+        except StoreError as error:
+            log.warning("deadlines of earlier processes are not known: store unavailable", error=str(error))
+
+    async def check_deadlines(self, store: Catalogue) -> None:
+        """Forget those that another process has ended: asked of the most urgent ones, which are shown."""
+        with contextlib.suppress(StoreError):
+            for _ in range(DEADLINES_CHECKED):
+                ended = []
+                for run, one in list(self._deadlines.urgent()):
+                    found = await store.summary(one.correlation_id)
+                    if found is None or found.run != run or found.closed_at is not None:
+                        ended.append(run)
+                for run in ended:
+                    self._deadlines.forget(run)
+                if not ended:
+                    return
 
     # -- the scraper ---------------------------------------------------------------------------------------------------
 
     def exposition(self) -> bytes:
-        self._look()
+        self._flush()
         self._approaching()
         return generate_latest(self.registry)
 
@@ -292,19 +373,20 @@ class Metrics:
         """To MongoDB."""
         self.families.mongodb.labels(collection, operation).observe(seconds)
 
+    def schedule_instants(self, outcome: str, number: int) -> None:
+        self.families.schedule_instants.labels(outcome).inc(number)
+
     def switched(self, source: str, target: str) -> None:
         self.families.switches.labels(source, target).inc()
 
 
 def _band(state: Orchestration) -> str:
-    flow = state.plan.flow
-    return f.NO_BAND if flow is None else flow.risk_band._value_
+    return state.plan.profile.band or f.NO_BAND
 
 
 def _type(state: Orchestration, position: int) -> str:
-    """Of a ticket: what Fluxo C calls it, else whether it collects or executes."""
-    flow = state.plan.flow
-    return state.plan.tasks[position].kind._value_ if flow is None else flow.specs[position].task_type._value_
+    """What the plan calls the work of a ticket, else whether it collects or executes."""
+    return state.plan.profile.task_type(position) or state.plan.tasks[position].kind._value_
 
 
 def _each(count: Callable[[Step, Any, Counts], None]) -> Callable[[Events, Counts], None]:

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-PATIENCE = 5.0  # seconds for a request to come
-LONGEST = 16 * 1024  # bytes of a request
+REQUEST_TIMEOUT_S = 5.0  # seconds for a request to come
+REQUEST_MAX_BYTES = 16 * 1024  # bytes of a request
 
 
 @asynccontextmanager
@@ -18,7 +18,7 @@ async def metrics_port(host: str, port: int, exposition: Callable[[], bytes]) ->
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, path, _ = head.split(b" ", 2)
                 found = method in (b"GET", b"HEAD") and path.partition(b"?")[0] == b"/metrics"
@@ -32,10 +32,10 @@ async def metrics_port(host: str, port: int, exposition: Callable[[], bytes]) ->
                 writer.write(b"" if method == b"HEAD" else body)
                 await writer.drain()
         except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # not a request, or nobody waits for the answer
+            pass  # not a request, or the client has gone
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, host, port, limit=LONGEST)
+    server = await asyncio.start_server(serve, host, port, limit=REQUEST_MAX_BYTES)
     async with server:
         yield server.sockets[0].getsockname()[1]

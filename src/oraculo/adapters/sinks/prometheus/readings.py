@@ -1,32 +1,57 @@
-"""Series that are read when somebody scrapes: what stands, not what happened. Nothing stays that is no longer so."""
+"""Series that are read when they are scraped: what stands, not what happened. Nothing stays that is no longer so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from oraculo.adapters.sinks.prometheus.families import NO_BAND
+from oraculo.ports.broker import Broker
+from oraculo.ports.broker_group import group_of
+from oraculo.ports.clock import Clock
+from oraculo.ports.engine import EngineStatus
+from oraculo.runtime.consumer import QueueConsumer
+from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.probes import QUEUE as PROBES
+from oraculo.runtime.probes import Probe, Prober
+from oraculo.runtime.project import Projection
+from oraculo.runtime.queue_status import QueueStanding
+from oraculo.runtime.queue_traffic import QueueTraffic
+from oraculo.runtime.requests import RequestIntake
 
 KAFKA = "kafka"
 Counts = Callable[[], Mapping[str, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The parts of a running process that are asked when metrics are scraped."""
+
+    status: Callable[[], EngineStatus]
+    clock: Clock
+    broker: Broker
+    leases: HttpLeases
+    consumers: Sequence[QueueConsumer]
+    prober: Prober | None
+    requests: RequestIntake
+    projections: Sequence[Projection]
+
+
 class Readings:
-    """`engine` and `reception` are there once the process runs; `dead` is what the last look at the store found."""
+    """`sources` are there once the process runs; `dead` is what the last look at the store found."""
 
     def __init__(self) -> None:
-        self.engine: Any = None
-        self.reception: Any = None
-        self.projections: Sequence[Any] = ()
+        self.sources: Sources | None = None
         self.mongodb: Any = None
         self.topics: Any = None
         self.dead: Mapping[str, int] = {}
+        self.queues: Callable[[], Sequence[QueueStanding]] = tuple
+        self.traffic = QueueTraffic()
         self.log_lines: Counts = dict
         self.spans: Counts = dict
-        self.remaining: Callable[[], float | None] = lambda: None
+        self.remaining: Callable[[], Mapping[str, float]] = dict
 
     def collect(self) -> Iterable[Metric]:
         yield from self._engine()
@@ -42,71 +67,105 @@ class Readings:
         yield _counter("orchestration_spans", "Spans, by what became of them", ["resultado"], _keyed(self.spans()))
 
     def _engine(self) -> Iterable[Metric]:
-        engine = self.engine
-        yield _gauge("orchestration_workflows_active", "Orchestrations that have not ended", engine and engine.open)
-        performer = engine and engine.performer
-        yield _gauge("orchestration_outbox_messages", "Messages owed to the broker", performer and performer.waiting)
-        oldest = performer and performer.oldest
-        age = 0.0 if oldest is None else max(0.0, (engine.clock.now() - oldest).total_seconds())
-        yield _gauge("orchestration_outbox_oldest_seconds", "How long the oldest message is owed", performer and age)
-        yield _gauge("orchestration_leases", "Messages leased to HTTP workers", engine and len(engine.gateway))
-        yield _gauge("orchestration_http_workers", "Workers over HTTP seen lately", engine and engine.gateway.over_http)
-        works = engine and int(engine.store_failing_since is None)
-        yield _gauge("orchestration_store_up", "1: the last transaction went through", works)
-        least = self.remaining()
+        now = self._engine_now()
+        yield _gauge("orchestration_workflows_active", "Orchestrations that have not ended", now.get("open"))
+        yield _gauge("orchestration_outbox_messages", "Messages owed to the broker", now.get("waiting"))
+        yield _gauge("orchestration_outbox_oldest_seconds", "How long the oldest message is owed", now.get("age"))
+        yield _gauge("orchestration_leases", "Messages leased to HTTP workers", now.get("leases"))
+        yield _gauge("orchestration_http_workers", "Workers over HTTP seen lately", now.get("http_workers"))
+        yield _gauge("orchestration_store_up", "1: the last transaction went through", now.get("store_up"))
+        paused = now.get("paused")
+        yield _gauge("orchestration_orders_paused", "Orders that wait because their destination is paused", paused)
+        held = now.get("held_back")
+        yield _gauge("orchestration_tickets_held_back", "Tickets of Fluxo C that wait for room under the ceiling", held)
         yield _gauge_of(
             "orchestration_sla_remaining_seconds",
-            "Time that the most urgent open orchestration has left; negative when it is late",
+            "Time that the most urgent open orchestration of a risk band has left; negative when it is late",
             ["risk_band"],
-            {} if least is None else {(NO_BAND,): least},
+            {(band,): seconds for band, seconds in self.remaining().items()},
         )
         yield _gauge_of(
             "orchestration_dead_letters_waiting", "Dead letters that wait for an operator", ["fila"], _keyed(self.dead)
         )
 
+    def _engine_now(self) -> Mapping[str, float]:
+        """Return what the engine and the leases tell; nothing before the process runs."""
+        if self.sources is None:
+            return {}
+        status, leases = self.sources.status(), self.sources.leases
+        oldest = status.effects.oldest
+        age = 0.0 if oldest is None else (self.sources.clock.now() - oldest).total_seconds()
+        return {
+            "open": status.open,
+            "waiting": status.effects.waiting,
+            "age": max(0.0, age),
+            "held_back": status.effects.held_back,
+            "paused": status.effects.paused,
+            "store_up": int(status.store_failing_since is None),
+            "leases": len(leases),
+            "http_workers": leases.over_http,
+        }
+
     def _intakes(self) -> Iterable[Metric]:
         """received = the verdicts of `orchestration_messages_total` + returned."""
-        intakes = self.engine.intakes if self.engine else ()
+        consumers = self._consumers()
         yield _counter(
             "orchestration_messages_received",
             "Messages taken from a broker",
             ["fila"],
-            {(intake.queue,): intake.taken() for intake in intakes},
+            {(consumer.queue,): consumer.taken() for consumer in consumers},
         )
         yield _counter(
             "orchestration_messages_returned",
             "Messages given back to the broker, because nothing could be done with them yet",
             ["fila"],
-            {(intake.queue,): intake.returned for intake in intakes},
+            {(consumer.queue,): consumer.returned for consumer in consumers},
         )
 
-    def _probes(self) -> Mapping[str, Any]:
-        prober = self.engine.prober if self.engine else None
+    def _consumers(self) -> Sequence[QueueConsumer]:
+        return () if self.sources is None else self.sources.consumers
+
+    def _probes(self) -> Mapping[str, Probe]:
+        prober = None if self.sources is None else self.sources.prober
         return {} if prober is None else prober.found
 
     def _members(self) -> Mapping[str, Any]:
-        broker = self.engine.broker if self.engine else None
-        return {} if broker is None else getattr(broker, "members", {broker.scheme: broker})
+        return {} if self.sources is None else group_of(self.sources.broker).members
 
     def _queues(self) -> Iterable[Metric]:
-        depths: dict[tuple[str, ...], float] = {}
-        oldest: dict[tuple[str, ...], float] = {}
-        in_process = getattr(self.engine.broker, "depths", None) if self.engine else None
-        if in_process is not None:
-            depths = {(queue,): waiting for queue, (waiting, _taken) in in_process().items()}
-        for probe in self._probes().values():
-            for queue, backlog in probe.backlogs.items():
-                depths[queue,] = depths.get((queue,), 0) + (backlog.waiting or 0)
-                oldest[queue,] = max(oldest.get((queue,), 0.0), backlog.oldest_s or 0.0)
-        yield _gauge_of("orchestration_queue_depth", "Messages waiting in a queue", ["fila"], depths)
-        yield _gauge_of(
-            "orchestration_queue_oldest_seconds", "How long the oldest message of a queue waits", ["fila"], oldest
+        found = self.queues() if self.sources is not None else ()
+
+        def of_each(name: str, text: str, value: Callable[[QueueStanding], float | None]) -> Metric:
+            return _gauge_of(name, text, ["fila"], {(one.queue,): value(one) or 0 for one in found})
+
+        yield of_each("orchestration_queue_depth", "Messages waiting in a queue", lambda one: one.waiting)
+        yield of_each(
+            "orchestration_queue_oldest_seconds",
+            "How long the oldest message of a queue waits",
+            lambda one: one.oldest_s,
+        )
+        yield of_each(
+            "orchestration_queue_consumers",
+            "Who consumes a queue, as its broker says; where it cannot, workers seen within a minute",
+            lambda one: one.consumers,
+        )
+        yield _counter(
+            "orchestration_queue_sent",
+            "Orders for workers that a broker has confirmed",
+            ["fila"],
+            _keyed(self.traffic.sent.total),
+        )
+        yield _counter(
+            "orchestration_queue_answered",
+            "Answers of workers that counted",
+            ["fila"],
+            _keyed(self.traffic.answered.total),
         )
 
     def _brokers(self) -> Iterable[Metric]:
         probes, members = self._probes(), self._members()
-        broker = self.engine.broker if self.engine else None
-        active = {getattr(broker, "active", getattr(broker, "scheme", "")), *getattr(broker, "apart", ())}
+        group = None if self.sources is None else group_of(self.sources.broker)
+        active = {group.active, *group.apart} if group is not None else set()
 
         def one(name: str, text: str, values: Mapping[str, float]) -> Metric:
             return _gauge_of(name, text, ["broker"], _keyed(values))
@@ -153,7 +212,7 @@ class Readings:
             consumed[()] = consumed.get((), 0) + sum(n for queue, n in member.consumed.items() if queue != PROBES)
             produced[()] = produced.get((), 0) + sum(n for queue, n in member.produced.items() if queue != PROBES)
             probe = self._probes().get(name)
-            ours = [probe.backlogs.get(intake.queue) for intake in self.engine.intakes] if probe else []
+            ours = [probe.backlogs.get(consumer.queue) for consumer in self._consumers()] if probe else []
             lag[()] = lag.get((), 0) + sum(backlog.waiting or 0 for backlog in ours if backlog is not None)
             for cause, count in member.errors.items():
                 errors[cause] = errors.get(cause, 0) + count
@@ -163,21 +222,21 @@ class Readings:
         yield _counter("orchestration_kafka_errors", "Failures of Kafka", ["operation", "error_type"], errors)
 
     def _requests(self) -> Iterable[Metric]:
-        desk = self.reception
+        requests = None if self.sources is None else self.sources.requests
         yield _counter(
             "orchestration_plan_validations",
             "Requests that were looked at, by whether they can be planned",
             ["result"],
-            _keyed(desk.validations) if desk else {},
+            {} if requests is None else _keyed(requests.validations),
         )
-        repeated: dict[tuple[str, ...], float] = {("requests",): desk.repeated} if desk else {}
+        repeated: dict[tuple[str, ...], float] = {} if requests is None else {("requests",): requests.repeated}
         yield _counter(
             "orchestrator_idempotency_cache_hits",
             "Requests that had been accepted before and got the same answer",
             ["component"],
             repeated,
         )
-        unnamed: dict[tuple[str, ...], float] = {(): desk.unnamed} if desk else {}
+        unnamed: dict[tuple[str, ...], float] = {} if requests is None else {(): requests.unnamed}
         yield _counter(
             "neural_hive_orchestrator_correlation_id_missing",
             "Requests without a correlation_id, which were given one",
@@ -196,8 +255,6 @@ class Readings:
             ["record", "status"],
             told,
         )
-        held = self.engine and self.engine.held_back
-        yield _gauge("orchestration_tickets_held_back", "Tickets of Fluxo C that wait for room under the ceiling", held)
 
     def _mongodb(self) -> Iterable[Metric]:
         writer = self.mongodb
@@ -233,10 +290,11 @@ class Readings:
         )
 
     def _projections(self) -> Iterable[Metric]:
-        """Of those that this process looks after, so that each is counted once."""
-        ours = [one for one in self.projections if one.active]
+        """Read the projections that this process runs, so that each is counted once."""
+        projections = () if self.sources is None else self.sources.projections
+        ours = [one for one in projections if one.active]
 
-        def of(value: Callable[[Any], float]) -> dict[tuple[str, ...], float]:
+        def of(value: Callable[[Projection], float]) -> dict[tuple[str, ...], float]:
             return {(one.name,): value(one) for one in ours}
 
         labels = ["projection"]

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from oraculo.adapters.sinks.prometheus.families import MOST_RETRIES, TASK_TYPES, WORKFLOW_BUCKETS
 from oraculo.core.vocabulary import Kind
 
-MOST_ERRORS = 50  # kinds of errors with a series of their own
+MAX_ERROR_SERIES = 50  # kinds of errors with a series of their own
 
 
 class WorkerMetrics:
@@ -59,7 +59,7 @@ class WorkerMetrics:
         if error is None:
             self.done.labels(kind.value).inc()
             return
-        if error not in self._errors and len(self._errors) >= MOST_ERRORS:
+        if error not in self._errors and len(self._errors) >= MAX_ERROR_SERIES:
             error = "outros"
         self._errors.add(error)
         self.failed.labels(kind.value, error).inc()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -14,16 +14,17 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import wait_async
 
-from oraculo.adapters.stores.postgres import arrays
+from oraculo.adapters.stores.postgres import arrays, own_database
+from oraculo.backoff import backoff
 from oraculo.errors import FencedError, SettingsError, StoreError, StoreUnavailableError
 
 T = TypeVar("T")
 Connection = AsyncConnection[tuple[Any, ...]]
 
-PATIENCE = 35.0  # seconds for one exchange; the server gives up before
-READERS = 4
-RETRY_FIRST, RETRY_MOST = 0.05, 1.0  # seconds between two attempts to connect
-NETWORK = {  # a server that vanished is noticed; what the URL says comes first
+EXCHANGE_TIMEOUT_S = 35.0  # longer than statement_timeout: the server gives up first
+POOL_CONNECTIONS = 4
+CONNECT_PAUSE_FIRST_S, CONNECT_PAUSE_MAX_S = 0.05, 1.0
+CONNECTION_OPTIONS = {  # a server that vanished is noticed; what the URL says comes first
     "application_name": "oraculo",
     "connect_timeout": "5",
     "keepalives_idle": "5",
@@ -32,20 +33,20 @@ NETWORK = {  # a server that vanished is noticed; what the URL says comes first
     "tcp_user_timeout": "10000",
     "target_session_attrs": "read-write",  # a standby cannot help
 }
-SESSION = {
+SESSION_SETTINGS = {
     "idle_in_transaction_session_timeout": "5s",  # a frozen process must not keep what it has locked
     "lock_timeout": "10s",
     "statement_timeout": "30s",
     "jit": "off",
     "TimeZone": "UTC",
 }
-# Plans of the writer are made once, perhaps when the tables are empty: they have to be those that suit large ones.
-WRITER = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+# The writer plans its statements once, perhaps when the tables are empty: plans that suit large tables are forced.
+WRITER_SETTINGS = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 
-class _Impatient(AsyncConnection[tuple[Any, ...]]):
-    """psycopg asks the server to cancel what a cancelled task was waiting for, and waits up to 10 s for that. A server
-    that does not answer would hold up whoever gave up on it, so the connection is closed instead."""
+class _ClosedOnCancel(AsyncConnection[tuple[Any, ...]]):
+    """A connection that is closed when a task that waits for it is cancelled. psycopg would ask the server to cancel
+    the statement, and wait up to 10 s for a server that may not answer at all."""
 
     async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:  # noqa: ASYNC109
         try:
@@ -56,21 +57,26 @@ class _Impatient(AsyncConnection[tuple[Any, ...]]):
 
 
 class Server:
-    """Where the database is. A server that does not answer is left alone for a moment, by all connections together."""
+    """The database server. After a failed attempt to connect, all connections together leave it alone for a moment."""
 
     def __init__(self, url: str) -> None:
         try:
-            self._options = {**NETWORK, **{k: str(v) for k, v in conninfo_to_dict(url).items() if v is not None}}
+            self._options = {
+                **CONNECTION_OPTIONS,
+                **{k: str(v) for k, v in conninfo_to_dict(url).items() if v is not None},
+            }
         except psycopg.Error:  # its text may hold the password
             raise SettingsError("ORACULO_STORE", url.partition("://")[0] + "://…", "a URL that libpq takes") from None
         self.closed = False
-        self._wait = 0.0
+        self._is_settled = not own_database.is_temporals(self._options)  # which database it is
+        self._beside_temporal = False
+        self._pauses = backoff(CONNECT_PAUSE_FIRST_S, CONNECT_PAUSE_MAX_S)
         self._not_before = 0.0
         self._why = ""
 
     @property
     def shown(self) -> str:
-        """Without the password."""
+        """The database and its host, for people; never the password."""
         known = self._options
         return f"{known.get('dbname', '')} on {known.get('host', 'this machine')}"
 
@@ -81,7 +87,8 @@ class Server:
         if loop.time() < self._not_before:
             raise StoreUnavailableError(self._why)
         try:
-            connection = await _Impatient.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
+            await self._settle_database()
+            connection = await _ClosedOnCancel.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
             try:
                 arrays.register(connection)
                 values = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
@@ -90,20 +97,39 @@ class Server:
                 await connection.close()
                 raise
         except (psycopg.Error, OSError) as error:
-            self._wait = min(RETRY_MOST, self._wait * 2 or RETRY_FIRST)
-            self._not_before = loop.time() + self._wait
-            self._why = f"cannot reach the database {self.shown}: {_line(error)}"
+            self._not_before = loop.time() + next(self._pauses)
+            self._why = f"cannot reach the database {self.shown}: {_first_line(error)}"
             raise StoreUnavailableError(self._why) from error
-        self._wait = 0.0
+        self._pauses = backoff(CONNECT_PAUSE_FIRST_S, CONNECT_PAUSE_MAX_S)
         return connection
 
+    async def _settle_database(self) -> None:
+        """Leave a database of Temporal's to Temporal. The first connection finds out, for all of them."""
+        if not self._is_settled:
+            used = await own_database.own_database(self._options)
+            self._beside_temporal = used != self._options["dbname"]
+            self._options["dbname"] = used
+            self._is_settled = True
 
-class Line:
-    """One connection, again and again."""
+    async def make_database(self) -> None:
+        """Make the database beside Temporal's, where that is the one to use and it is missing."""
+        try:
+            await self._settle_database()
+        except (psycopg.Error, OSError) as error:
+            raise StoreUnavailableError(f"cannot reach the database {self.shown}: {_first_line(error)}") from error
+        if self._beside_temporal:
+            await own_database.make_own_database(self._options)
 
-    def __init__(self, server: Server, settings: dict[str, str] | None = None) -> None:
+
+class ReconnectingConnection:
+    """One connection that is made when it is needed, dropped when it broke, and made again at the next use."""
+
+    def __init__(
+        self, server: Server, settings: dict[str, str] | None = None, *, timeout_s: float | None = EXCHANGE_TIMEOUT_S
+    ) -> None:
         self._server = server
-        self._settings = {**SESSION, **(settings or {})}
+        self._timeout_s = timeout_s
+        self._settings = {**SESSION_SETTINGS, **(settings or {})}
         self._connection: Connection | None = None
 
     @property
@@ -120,17 +146,18 @@ class Line:
         return self._connection
 
     async def drop(self) -> None:
-        """Whatever was under way on it is undone by the server."""
+        """Close the connection; the server undoes a transaction that was under way on it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
 
     @asynccontextmanager
     async def exchange(self) -> AsyncIterator[Connection]:
-        """Errors become ours. A connection of which it is not known what it is doing is dropped."""
+        """Use the connection, for `timeout_s` at most. Errors of the client become StoreUnavailableError; a connection
+        whose state is unknown afterwards is dropped, a transaction that was left open is rolled back."""
         connection = await self.get()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._timeout_s):
                 yield connection
         except BaseException as error:
             if connection.closed or not isinstance(error, psycopg.Error | StoreError):
@@ -138,67 +165,82 @@ class Line:
             elif connection.info.transaction_status is not TransactionStatus.IDLE:
                 await self._roll_back(connection)
             if isinstance(error, psycopg.Error | OSError | TimeoutError):
-                raise StoreUnavailableError(f"the database refused: {_line(error)}") from error
+                raise StoreUnavailableError(f"the database refused: {_first_line(error)}") from error
             raise
 
     async def _roll_back(self, connection: Connection) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(EXCHANGE_TIMEOUT_S):
                 await connection.execute("ROLLBACK")
         except (psycopg.Error, OSError, TimeoutError):
             await self.drop()
 
 
 class Pool:
-    """A few lines for whoever does not write orchestrations."""
+    """A few connections for everything but transactions that write orchestrations."""
 
-    def __init__(self, server: Server, size: int = READERS) -> None:
-        self._lines = [Line(server) for _ in range(size)]
-        self._free = list(self._lines)
+    def __init__(self, server: Server, size: int = POOL_CONNECTIONS) -> None:
+        self._all = [ReconnectingConnection(server) for _ in range(size)]
+        self._free = list(self._all)
         self._slots = asyncio.Semaphore(size)
 
     async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Once more on a new connection when the one at hand turns out to be dead."""
-        async with self._line() as line:
-            used_before = line.connected
+        """Do `work` once; or twice, when the connection from the pool turns out to be dead."""
+        async with self._one() as own:
+            used_before = own.connected
             try:
-                async with line.exchange() as connection:
+                async with own.exchange() as connection:
                     return await work(connection)
             except StoreUnavailableError as error:
-                if not used_before or not lost(error):
+                if not used_before or not is_connection_loss(error):
                     raise
-            async with line.exchange() as connection:
+            async with own.exchange() as connection:
                 return await work(connection)
 
     async def write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """One transaction."""
-        async with self._line() as line, line.exchange() as connection, connection.transaction():
+        """Do `work` in one transaction."""
+        async with self._one() as own, own.exchange() as connection, connection.transaction():
             return await work(connection)
 
     @asynccontextmanager
-    async def _line(self) -> AsyncIterator[Line]:
+    async def _one(self) -> AsyncIterator[ReconnectingConnection]:
         async with self._slots:
-            line = self._free.pop()
+            own = self._free.pop()
             try:
-                yield line
+                yield own
             finally:
-                self._free.append(line)
+                self._free.append(own)
 
     async def close(self) -> None:
-        for line in self._lines:
-            await line.drop()
+        for own in self._all:
+            await own.drop()
 
 
-def lost(error: StoreUnavailableError) -> bool:
-    """The connection turned out to be dead, which says nothing about the next one."""
+async def once(work: Callable[[Connection], Awaitable[T]], own: ReconnectingConnection) -> T:
+    """Do one exchange on a connection that is closed afterwards."""
+    try:
+        async with own.exchange() as connection:
+            return await work(connection)
+    finally:
+        await own.drop()
+
+
+async def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Run one statement and return all its rows."""
+    return await (await connection.execute(sql.encode(), values)).fetchall()
+
+
+def is_connection_loss(error: StoreUnavailableError) -> bool:
+    """True if the connection turned out to be dead, which says nothing about a new one."""
     cause = error.__cause__
     return isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "57P").startswith(("57P", "08"))
 
 
-def fenced(name: str) -> FencedError:
+def taken_over(name: str) -> FencedError:
+    """The error of a member that writes after another one has taken over from it."""
     return FencedError(f"the lease of {name!r} ran out, and another process took over")
 
 
-def _line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     """The first line of what libpq or the server said; neither repeats the password."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__

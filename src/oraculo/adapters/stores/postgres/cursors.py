@@ -1,13 +1,12 @@
-"""How far projections have read the journal. A cursor is moved by one member at a time, as long as that lives."""
+"""Cursors of projections in PostgreSQL. One member at a time moves a cursor, as long as it lives."""
 
 from __future__ import annotations
 
-from oraculo.adapters.stores.instants import from_micros_or_none
-from oraculo.adapters.stores.postgres.connections import Connection
-from oraculo.adapters.stores.postgres.read import fetch
+from oraculo.adapters.stores import shared_sql
+from oraculo.adapters.stores.postgres.connections import Connection, fetch
 from oraculo.errors import FencedError
-from oraculo.ports.sharing import Member
-from oraculo.ports.store import Lag
+from oraculo.ports.cursors import Lag
+from oraculo.ports.membership import Member
 
 _ALIVE = "EXISTS (SELECT 1 FROM members WHERE members.epoch = cursors.epoch AND members.lease_until > oraculo_now())"
 
@@ -18,7 +17,7 @@ async def cursors(connection: Connection) -> dict[str, int]:
 
 
 async def look(connection: Connection, name: str, me: Member | None) -> tuple[int | None, bool]:
-    """Its position when it is ours; else whether it can be had."""
+    """Return the position when this member has the cursor; else None, and whether the cursor is free."""
     sql = f"SELECT position, epoch IS NOT DISTINCT FROM %s::bigint, {_ALIVE} FROM cursors WHERE name = %s"
     rows = await fetch(connection, sql, (_epoch(me), name))
     if not rows:
@@ -44,11 +43,10 @@ async def move(connection: Connection, name: str, to: int, me: Member | None) ->
         raise FencedError(f"another process moves the cursor {name!r} now")
 
 
-async def lag(connection: Connection, after: int) -> Lag:
-    first = "SELECT at FROM journal WHERE position > %s ORDER BY position LIMIT 1"
-    sql = f"SELECT (SELECT max(position) FROM journal), ({first})"
-    ((last, at),) = await fetch(connection, sql, (after,))
-    return Lag(max(0, (last or 0) - after), from_micros_or_none(at))
+async def lag(connection: Connection, after: int, tipo: str | None = None) -> Lag:
+    values = (after,) if tipo is None else (after, tipo)
+    (row,) = await fetch(connection, shared_sql.lag_query("%s", tipo), values)
+    return shared_sql.lag(after, row)
 
 
 def _epoch(me: Member | None) -> int | None:

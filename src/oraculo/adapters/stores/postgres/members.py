@@ -1,4 +1,4 @@
-"""Members of a shared database: leases by its clock, who may be sending what, and who takes over from the dead."""
+"""Members of a shared database: leases by its clock, which member may be sending what, and taking over."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ from typing import Any
 
 from oraculo.adapters.stores.instants import from_micros
 from oraculo.adapters.stores.postgres.arrays import Numbers
-from oraculo.adapters.stores.postgres.connections import Connection, fenced
-from oraculo.adapters.stores.postgres.locks import MEMBERS
-from oraculo.adapters.stores.postgres.read import fetch
-from oraculo.adapters.stores.postgres.transaction import FENCE
+from oraculo.adapters.stores.postgres.connections import Connection, fetch, taken_over
+from oraculo.adapters.stores.postgres.locks import MEMBERS_LOCK
+from oraculo.adapters.stores.postgres.transaction import FENCE_QUERY
 from oraculo.errors import StoreError
-from oraculo.ports.sharing import Member, Progress
+from oraculo.ports.membership import Member, Progress
 
-SLOTS = 1023
+MAX_MEMBERS = 1023
 _MICROSECOND = timedelta(microseconds=1)
 _MEMBER = "name, slot, epoch, joined_at, lease_until"
 
 
 async def join(connection: Connection, name: str, lease: timedelta) -> Member:
-    """In the smallest free slot. That of a dead member is not free before somebody has taken over from it."""
-    await connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", MEMBERS)
+    """Join in the smallest free slot. The slot of a dead member is free once another member has taken over from it."""
+    await connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", MEMBERS_LOCK)
     rows = await fetch(
         connection,
         f"""
         INSERT INTO members (slot, epoch, name, joined_at, lease_until)
         SELECT slot, nextval('epochs'), %s, now, now + %s
-        FROM generate_series(1, {SLOTS}) AS slot, oraculo_now() AS now
+        FROM generate_series(1, {MAX_MEMBERS}) AS slot, oraculo_now() AS now
         WHERE slot NOT IN (SELECT slot FROM members) ORDER BY slot LIMIT 1
         RETURNING {_MEMBER}""",
         (name, lease // _MICROSECOND),
     )
     if not rows:
-        raise StoreError(f"the database has {SLOTS} members already")
+        raise StoreError(f"the database has {MAX_MEMBERS} members already")
     return _member(rows[0])
 
 
@@ -46,6 +45,7 @@ async def renew(connection: Connection, member: Member, lease: timedelta) -> Mem
 
 
 async def leave(connection: Connection, member: Member) -> None:
+    """Remove the member; one that owes something stays with an ended lease, so that its runs are taken over."""
     me = (member.slot, member.epoch)
     if not await fetch(connection, "SELECT 1 FROM members WHERE slot = %s AND epoch = %s FOR UPDATE", me):
         return
@@ -60,22 +60,22 @@ async def members(connection: Connection) -> list[Member]:
     return [_member(row) for row in await fetch(connection, f"SELECT {_MEMBER} FROM members ORDER BY slot")]
 
 
-async def anybody_dead(connection: Connection, me: Member) -> bool:
-    """Asked often, without a lock."""
+async def any_expired(connection: Connection, me: Member) -> bool:
+    """Return whether the lease of another member has run out; without a lock, since it is called often."""
     sql = """
     SELECT EXISTS (SELECT 1 FROM members WHERE slot = %s AND epoch = %s),
            EXISTS (SELECT 1 FROM members WHERE slot <> %s AND lease_until < oraculo_now())"""
     ((joined, dead),) = await fetch(connection, sql, (me.slot, me.epoch, me.slot))
     if not joined:
-        raise fenced(me.name)
+        raise taken_over(me.name)
     return bool(dead)
 
 
 async def rescue(connection: Connection, me: Member) -> tuple[list[Member], list[int]]:
-    """One whose transaction is under way has its row locked, and is left for the next time. Runs are locked in their
-    order before they are changed, as everybody does."""
-    if not await fetch(connection, FENCE, (me.slot, me.epoch)):
-        raise fenced(me.name)
+    """Take over from members whose lease has run out. A member with a transaction under way has its row locked, and is
+    left for the next time. Runs are locked in their order before they are changed, as in every transaction."""
+    if not await fetch(connection, FENCE_QUERY, (me.slot, me.epoch)):
+        raise taken_over(me.name)
     rows = await fetch(
         connection,
         f"SELECT {_MEMBER} FROM members WHERE slot <> %s AND lease_until < oraculo_now()"

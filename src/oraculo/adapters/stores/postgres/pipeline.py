@@ -28,15 +28,16 @@ _bigint = struct.Struct(">q").pack
 
 
 class Pipeline:
-    """Of one connection. Every statement is prepared when it is first used; after an error nobody knows which of them
-    were, so the connection has to be given up."""
+    """Statements over one connection. Each is prepared when it is first used; after an error it is not known which of
+    them were, so the connection has to be given up."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._names: dict[str, bytes] = {}
 
     async def run(self, statements: Sequence[Statement]) -> list[Rows]:
-        """The rows of each. The first error is raised, and what came after it was not done."""
+        """Run the statements in one exchange and return the rows of each. The first error is raised; statements after
+        it were not done."""
         pgconn = self.connection.pgconn
         pgconn.enter_pipeline_mode()
         preparing = [self._send(sql, values) for sql, values in statements]
@@ -55,7 +56,7 @@ class Pipeline:
         return rows
 
     def _send(self, sql: str, values: Sequence[Array | int]) -> bool:
-        """True when it had to be prepared."""
+        """Send a statement; return whether it had to be prepared first."""
         pgconn = self.connection.pgconn
         name = self._names.get(sql)
         if name is None:
@@ -98,6 +99,6 @@ def _answers(pgconn: Any) -> Generator[Wait, Ready | int, list[PGresult]]:
 
 
 def _numbered(sql: str) -> bytes:
-    """With $1, $2 … where psycopg has %s."""
+    """The statement with $1, $2 … in place of psycopg's %s."""
     first, *others = sql.split("%s")
     return (first + "".join(f"${number}{part}" for number, part in enumerate(others, 1))).encode()

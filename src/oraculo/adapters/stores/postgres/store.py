@@ -9,40 +9,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Self
+from typing import Self, TypeVar
 
-from oraculo.adapters.stores.postgres import cursors, duties, find, members, read, write
-from oraculo.adapters.stores.postgres.connections import Line, Pool, Server, fenced
+from oraculo.adapters.stores.numbered import SchemaState, missing, refuse_outdated, schema_state
+from oraculo.adapters.stores.postgres import (
+    api_keys,
+    catalogue,
+    cursors,
+    dead_letters,
+    destination_pauses,
+    journal,
+    members,
+    schedules,
+    schema,
+    singleton_roles,
+    statistics,
+    system_events,
+    task_types,
+    token_keys,
+    write,
+)
+from oraculo.adapters.stores.postgres.connections import Pool, ReconnectingConnection, Server, once, taken_over
 from oraculo.adapters.stores.postgres.listener import Listener
-from oraculo.adapters.stores.postgres.schema import current_version, migrate
+from oraculo.adapters.stores.postgres.tenants import PostgresTenants
 from oraculo.adapters.stores.postgres.transaction import Writer
 from oraculo.errors import StoreError, StoreUnavailableError
-from oraculo.ports.sharing import Member, Progress
-from oraculo.ports.store import (
-    Asked,
-    Batch,
-    Bucket,
-    DeadLetter,
-    FailingQueue,
-    Found,
-    Key,
-    Lag,
-    Live,
-    Query,
-    Recorded,
-    Summary,
-    SystemEvent,
-)
+from oraculo.ports.api_keys import ApiKey, KeySession
+from oraculo.ports.catalogue import Query, Summary
+from oraculo.ports.cursors import Lag
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.destination_pauses import DestinationPause
+from oraculo.ports.journal import Batch, Key, Live, LockedSnapshot, LockRequest, Recorded
+from oraculo.ports.membership import Member, Progress
+from oraculo.ports.schedules import DueSchedules, StoredSchedule
+from oraculo.ports.statistics import Bucket, FailingQueue
+from oraculo.ports.system_events import SystemEvent
+from oraculo.ports.token_keys import StoredTokenKey
 
-PRUNE_AT_ONCE = 500
+T = TypeVar("T")
+
+PRUNE_BATCH_RUNS = 500
 
 
-class PostgresStore:
-    """`PostgresStore("postgresql://user:password@host:5432/oraculo")`, or any other URL that libpq takes."""
+class PostgresStore(PostgresTenants):
+    """`PostgresStore("postgresql://user:password@host:5432/oraculo")`, or any other URL that libpq takes.
+    `may_migrate=False` refuses a database whose schema is not up to date instead of changing it."""
 
-    shared = True
-
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, may_migrate: bool = True) -> None:
+        self._may_migrate = may_migrate
         self._server = Server(url)
         self._writer = Writer(self._server)
         self._pool = Pool(self._server)
@@ -51,22 +65,35 @@ class PostgresStore:
         self._lease = timedelta()
 
     @property
+    def sharing(self) -> Self:
+        return self
+
+    @property
     def shown(self) -> str:
         """Where it is, for people; never the password."""
         return self._server.shown
 
     async def open(self, *, create: bool = True) -> Self:
         """`create=False` takes the database as it is; one that no Oráculo has used yet is refused."""
-        line = Line(self._server)
-        try:
-            async with line.exchange() as connection:
-                if create:
-                    await migrate(connection)
-                elif not await current_version(connection):
-                    raise StoreUnavailableError(f"there is no Oráculo in the database {self.shown}")
-        finally:
-            await line.drop()
+        if create and self._may_migrate:
+            await self._server.make_database()
+        current = await once(schema.current_version, ReconnectingConnection(self._server))
+        if not create:
+            if not current:
+                raise StoreUnavailableError(f"there is no Oráculo in the database {self.shown}")
+        elif not self._may_migrate:
+            refuse_outdated("postgres", current)
+        elif missing("postgres", current):
+            await once(schema.migrate, self._patient())
         return self
+
+    async def schema(self) -> SchemaState:
+        """Read from the database, opened or not; nothing is changed."""
+        return schema_state("postgres", await once(schema.current_version, ReconnectingConnection(self._server)))
+
+    def _patient(self) -> ReconnectingConnection:
+        """A connection that waits as long as a migration takes."""
+        return ReconnectingConnection(self._server, schema.MIGRATION_SETTINGS, timeout_s=None)
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -80,124 +107,213 @@ class PostgresStore:
         await self._listener.close()
         await self._pool.close()
 
-    # -- the journal -------------------------------------------------------------------------------------------------
+    async def durability(self) -> str:
+        return await self._pool.read(schema.durability)
 
-    async def begin(self, asked: Asked) -> Found:
-        return await self._writer.begin(asked, self._member)
+    # -- journal -------------------------------------------------------------------------------------------------------
+
+    async def begin(self, request: LockRequest) -> LockedSnapshot:
+        return await self._writer.begin(request, self._member)
 
     async def append(self, batch: Batch) -> None:
-        await self._writer.append(write.Written(batch), self._member)
+        await self._writer.append(write.BatchRows(batch), self._member)
 
     async def abandon(self) -> None:
         await self._writer.abandon()
 
-    # -- reads -------------------------------------------------------------------------------------------------------
-
     async def locate(self, correlation_ids: Sequence[str]) -> dict[str, int]:
-        return await self._pool.read(lambda c: read.locate(c, correlation_ids))
+        return await self._pool.read(lambda c: journal.locate(c, correlation_ids))
 
     async def keyed(self, keys: Sequence[str]) -> dict[str, Key]:
-        return await self._pool.read(lambda c: read.keyed(c, keys))
+        return await self._pool.read(lambda c: journal.keyed(c, keys))
 
     async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
-        return await self._pool.read(lambda c: read.load(c, runs))
+        return await self._pool.read(lambda c: journal.load(c, runs))
 
     async def live(self) -> list[Live]:
-        return await self._pool.read(read.live)
+        return await self._pool.read(journal.live)
 
     async def last_instant(self) -> datetime | None:
-        return await self._pool.read(read.last_instant)
-
-    async def summary(self, correlation_id: str) -> Summary | None:
-        return await self._pool.read(lambda c: find.summary(c, correlation_id))
-
-    async def find(self, query: Query) -> list[Summary]:
-        return await self._pool.read(lambda c: find.find(c, query))
-
-    async def count(self, query: Query) -> int:
-        return await self._pool.read(lambda c: find.count(c, query))
-
-    async def activity(self, since: datetime, step: timedelta) -> list[Bucket]:
-        return await self._pool.read(lambda c: find.activity(c, since, step))
-
-    async def failures(self, since: datetime) -> list[FailingQueue]:
-        return await self._pool.read(lambda c: find.failures(c, since))
-
-    async def nearest_deadlines(self, limit: int) -> list[Summary]:
-        return await self._pool.read(lambda c: find.nearest_deadlines(c, limit))
+        return await self._pool.read(journal.last_instant)
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
-        return await self._pool.read(lambda c: read.events(c, run, after, limit))
+        return await self._pool.read(lambda c: journal.events(c, run, after, limit))
 
     async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
-        return await self._pool.read(lambda c: read.tail(c, after, limit, tipo))
+        return await self._pool.read(lambda c: journal.tail(c, after, limit, tipo))
 
     async def result(self, run: int) -> bytes | None:
-        return await self._pool.read(lambda c: read.result(c, run))
-
-    async def count_by_status(self) -> dict[str, int]:
-        return await self._pool.read(read.count_by_status)
-
-    async def counts(self) -> dict[tuple[str, str], int]:
-        return await self._pool.read(read.counts)
-
-    async def dead_letters(
-        self, *, before: int | None = None, limit: int = 50, queue: str | None = None, reason: str | None = None
-    ) -> list[DeadLetter]:
-        return await self._pool.read(lambda c: read.dead_letters(c, before, limit, queue, reason))
-
-    async def dead_letter(self, id: int) -> DeadLetter | None:
-        return await self._pool.read(lambda c: read.dead_letter(c, id))
-
-    async def dead_letter_groups(self) -> list[tuple[str, str, int]]:
-        return await self._pool.read(read.dead_letter_groups)
-
-    async def system_events(self, limit: int = 50, kind: str | None = None) -> list[SystemEvent]:
-        return await self._pool.read(lambda c: read.system_events(c, limit, kind))
-
-    async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
-        return await self._pool.read(lambda c: read.later_system_events(c, after, limit))
-
-    async def queues(self) -> list[str]:
-        return await self._pool.read(read.queues)
-
-    async def task_types(self) -> dict[str, bytes]:
-        return await self._pool.read(read.task_types)
-
-    async def durability(self) -> str:
-        return await self._pool.read(read.durability)
-
-    # -- other writes ------------------------------------------------------------------------------------------------
-
-    async def remove_dead_letters(self, ids: Sequence[int], outcome: str) -> int:
-        return await self._pool.write(lambda c: write.remove_dead_letters(c, ids, outcome))
-
-    async def record_system_event(self, event: SystemEvent) -> None:
-        await self._pool.write(lambda c: write.record_system_event(c, event))
-
-    async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None:
-        await self._pool.write(lambda c: write.put_task_type(c, tipo, body, at))
-
-    async def remove_task_type(self, tipo: str) -> bool:
-        return await self._pool.write(lambda c: write.remove_task_type(c, tipo))
+        return await self._pool.read(lambda c: journal.result(c, run))
 
     async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
         total = 0
         while total < limit:
-            wanted = min(PRUNE_AT_ONCE, limit - total)
-            removed = await self._pool.write(partial(write.prune, before=before, limit=wanted, read=read))
+            wanted = min(PRUNE_BATCH_RUNS, limit - total)
+            removed = await self._pool.write(partial(journal.prune, before=before, limit=wanted, read=read))
             total += removed
             if removed < wanted:
                 break
         return total
 
-    # -- projections -------------------------------------------------------------------------------------------------
+    # -- catalogue -----------------------------------------------------------------------------------------------------
+
+    async def summary(self, correlation_id: str) -> Summary | None:
+        return await self._pool.read(lambda c: catalogue.summary(c, correlation_id))
+
+    async def find(self, query: Query) -> list[Summary]:
+        return await self._pool.read(lambda c: catalogue.find(c, query))
+
+    async def count(self, query: Query) -> int:
+        return await self._pool.read(lambda c: catalogue.count(c, query))
+
+    async def retries(self, run: int, limit: int) -> list[Summary]:
+        return await self._pool.read(lambda c: catalogue.retries(c, run, limit))
+
+    async def nearest_deadlines(self, limit: int, tenant: str | None = None) -> list[Summary]:
+        return await self._pool.read(lambda c: catalogue.nearest_deadlines(c, limit, tenant))
+
+    # -- statistics ----------------------------------------------------------------------------------------------------
+
+    async def count_by_status(self, tenant: str | None = None) -> dict[str, int]:
+        return await self._pool.read(lambda c: statistics.count_by_status(c, tenant))
+
+    async def activity(self, since: datetime, step: timedelta, tenant: str | None = None) -> list[Bucket]:
+        return await self._pool.read(lambda c: statistics.activity(c, since, step, tenant))
+
+    async def failures(self, since: datetime, tenant: str | None = None) -> list[FailingQueue]:
+        return await self._pool.read(lambda c: statistics.failures(c, since, tenant))
+
+    async def counts(self) -> dict[tuple[str, str], int]:
+        return await self._pool.read(statistics.counts)
+
+    async def queues(self) -> list[str]:
+        return await self._pool.read(statistics.queues)
+
+    # -- dead letters --------------------------------------------------------------------------------------------------
+
+    async def dead_letters(
+        self,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        queue: str | None = None,
+        reason: str | None = None,
+        bodies: bool = True,
+        tenant: str | None = None,
+    ) -> list[DeadLetter]:
+        return await self._pool.read(
+            lambda c: dead_letters.dead_letters(c, before, limit, queue, reason, bodies, tenant)
+        )
+
+    async def dead_letter(self, id: int, tenant: str | None = None) -> DeadLetter | None:
+        return await self._pool.read(lambda c: dead_letters.dead_letter(c, id, tenant))
+
+    async def dead_letter_groups(self, tenant: str | None = None) -> list[tuple[str, str, int]]:
+        return await self._pool.read(lambda c: dead_letters.dead_letter_groups(c, tenant))
+
+    async def remove_dead_letters(self, ids: Sequence[int], outcome: str, tenant: str | None = None) -> int:
+        return await self._pool.write(lambda c: dead_letters.remove_dead_letters(c, ids, outcome, tenant))
+
+    # -- task types ----------------------------------------------------------------------------------------------------
+
+    async def put_task_type(self, tipo: str, body: bytes, at: datetime) -> None:
+        await self._pool.write(lambda c: task_types.put_task_type(c, tipo, body, at))
+
+    async def task_types(self) -> dict[str, bytes]:
+        return await self._pool.read(task_types.task_types)
+
+    async def remove_task_type(self, tipo: str) -> bool:
+        return await self._pool.write(lambda c: task_types.remove_task_type(c, tipo))
+
+    # -- schedules -----------------------------------------------------------------------------------------------------
+
+    async def save_schedule(self, schedule: StoredSchedule) -> StoredSchedule | None:
+        return await self._pool.write(lambda c: schedules.save_schedule(c, schedule))
+
+    async def schedule(self, name: str) -> StoredSchedule | None:
+        return await self._pool.read(lambda c: schedules.schedule(c, name))
+
+    async def schedules(self, tenant: str, after: str, limit: int) -> list[StoredSchedule]:
+        return await self._pool.read(lambda c: schedules.schedules(c, tenant, after, limit))
+
+    async def remove_schedule(self, name: str) -> bool:
+        return await self._pool.write(lambda c: schedules.remove_schedule(c, name))
+
+    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
+        return await self._pool.read(lambda c: schedules.due_schedules(c, limit))
+
+    # -- keys ----------------------------------------------------------------------------------------------------------
+
+    async def add_api_key(self, key: ApiKey) -> None:
+        await self._pool.write(lambda c: api_keys.add_api_key(c, key))
+
+    async def api_key(self, id: str) -> ApiKey | None:
+        return await self._pool.read(lambda c: api_keys.api_key(c, id))
+
+    async def api_keys(self) -> list[ApiKey]:
+        return await self._pool.read(api_keys.api_keys)
+
+    async def rotate_api_key(self, id: str, digest: str, old_until: datetime, expires_at: datetime | None) -> bool:
+        return await self._pool.write(lambda c: api_keys.rotate_api_key(c, id, digest, old_until, expires_at))
+
+    async def revoke_api_key(self, id: str, at: datetime) -> bool:
+        return await self._pool.write(lambda c: api_keys.revoke_api_key(c, id, at))
+
+    async def open_runs_of(self, key_id: str) -> int:
+        return await self._pool.read(lambda c: api_keys.open_runs_of(c, key_id))
+
+    async def use_api_key(self, id: str, at: datetime) -> None:
+        await self._pool.write(lambda c: api_keys.use_api_key(c, id, at))
+
+    async def add_session(self, session: KeySession, now: datetime) -> None:
+        await self._pool.write(lambda c: api_keys.add_session(c, session, now))
+
+    async def session(self, id: str) -> KeySession | None:
+        return await self._pool.read(lambda c: api_keys.session(c, id))
+
+    async def end_session(self, id: str) -> bool:
+        return await self._pool.write(lambda c: api_keys.end_session(c, id))
+
+    # -- keys of tokens ------------------------------------------------------------------------------------------------
+
+    async def token_keys(self) -> list[StoredTokenKey]:
+        return await self._pool.read(token_keys.token_keys)
+
+    async def add_first_token_key(self, key: StoredTokenKey) -> None:
+        await self._pool.write(lambda c: token_keys.add_first_token_key(c, key))
+
+    async def succeed_token_keys(self, key: StoredTokenKey, old_until: datetime, now: datetime) -> None:
+        await self._pool.write(lambda c: token_keys.succeed_token_keys(c, key, old_until, now))
+
+    # -- system events -------------------------------------------------------------------------------------------------
+
+    async def record_system_event(self, event: SystemEvent) -> None:
+        await self._pool.write(lambda c: system_events.record_system_event(c, event))
+
+    async def system_events(
+        self, limit: int = 50, kind: str | None = None, tenant: str | None = None
+    ) -> list[SystemEvent]:
+        return await self._pool.read(lambda c: system_events.system_events(c, limit, kind, tenant))
+
+    async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
+        return await self._pool.read(lambda c: system_events.later_system_events(c, after, limit))
+
+    async def destination_pauses(self) -> list[DestinationPause]:
+        return await self._pool.read(destination_pauses.destination_pauses)
+
+    async def put_destination_pause(self, pause: DestinationPause, event: SystemEvent) -> bool:
+        return await self._pool.write(lambda c: destination_pauses.put_destination_pause(c, pause, event))
+
+    async def remove_destination_pause(self, target: str, event: SystemEvent) -> bool:
+        return await self._pool.write(lambda c: destination_pauses.remove_destination_pause(c, target, event))
+
+    # -- cursors -------------------------------------------------------------------------------------------------------
 
     async def cursors(self) -> dict[str, int]:
         return await self._pool.read(cursors.cursors)
 
     async def claim_cursor(self, name: str) -> int | None:
-        """Asked often: a cursor that is ours already, or somebody else's, is only looked at."""
+        """Called often: a cursor that this process has already, or that another one has, costs a read only."""
         me = self._member
         position, free = await self._pool.read(lambda c: cursors.look(c, name, me))
         if position is not None or not free:
@@ -208,10 +324,10 @@ class PostgresStore:
         me = self._member
         await self._pool.write(lambda c: cursors.move(c, name, to, me))
 
-    async def lag(self, after: int) -> Lag:
-        return await self._pool.read(lambda c: cursors.lag(c, after))
+    async def lag(self, after: int, tipo: str | None = None) -> Lag:
+        return await self._pool.read(lambda c: cursors.lag(c, after, tipo))
 
-    # -- sharing -----------------------------------------------------------------------------------------------------
+    # -- membership ----------------------------------------------------------------------------------------------------
 
     async def join(self, name: str, lease: timedelta) -> Member:
         self._member = await self._pool.write(lambda c: members.join(c, name, lease))
@@ -222,7 +338,7 @@ class PostgresStore:
         me = self._me()
         renewed = await self._pool.write(lambda c: members.renew(c, me, self._lease))
         if renewed is None:
-            raise fenced(me.name)
+            raise taken_over(me.name)
         return renewed.lease_until - self._lease
 
     async def leave(self) -> None:
@@ -233,9 +349,11 @@ class PostgresStore:
     async def members(self) -> list[Member]:
         return await self._pool.read(members.members)
 
+    # -- takeover ------------------------------------------------------------------------------------------------------
+
     async def rescue(self) -> tuple[list[Member], list[int]]:
         me = self._me()
-        if not await self._pool.read(lambda c: members.anybody_dead(c, me)):
+        if not await self._pool.read(lambda c: members.any_expired(c, me)):
             return [], []
         return await self._pool.write(lambda c: members.rescue(c, me))
 
@@ -244,6 +362,8 @@ class PostgresStore:
 
     async def owing(self, age: timedelta, limit: int, but: str | None = None) -> list[int]:
         return await self._pool.read(lambda c: members.owing(c, age, limit, but))
+
+    # -- shared view ---------------------------------------------------------------------------------------------------
 
     async def open_runs(self) -> int:
         return await self._pool.read(members.open_runs)
@@ -254,17 +374,19 @@ class PostgresStore:
     async def changed(self, patience: float, heard: int | None = None) -> int:
         return await self._listener.changed(patience, heard)
 
+    # -- singleton roles -----------------------------------------------------------------------------------------------
+
     async def claim_duty(self, name: str) -> str | None:
-        """Asked often, as a cursor is."""
+        """Called often, as `claim_cursor` is."""
         me = self._me()
-        note, free = await self._pool.read(lambda c: duties.look(c, name, me))
+        note, free = await self._pool.read(lambda c: singleton_roles.look(c, name, me))
         if note is not None or not free:
             return note
-        return await self._pool.write(lambda c: duties.claim(c, name, me))
+        return await self._pool.write(lambda c: singleton_roles.claim(c, name, me))
 
     async def note_duty(self, name: str, note: str) -> None:
         me = self._me()
-        await self._pool.write(lambda c: duties.note(c, name, note, me))
+        await self._pool.write(lambda c: singleton_roles.note(c, name, note, me))
 
     def _me(self) -> Member:
         if self._member is None:

@@ -1,41 +1,43 @@
-"""What is written to PostgreSQL, and how: one array per column, a constant number of statements per batch.
+"""Appending a batch to PostgreSQL: one array per column, a constant number of statements whatever its size.
 
 Rows are locked and written in the order of their numbers everywhere, so that two members never wait for each other in
 a circle. The journal comes last, under the lock of its tail: positions are committed in the order in which they are
-given out, and whoever follows the tail misses nothing.
+given out, so a reader of the tail misses nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import orjson
 
-from oraculo.adapters.stores import catalogue
-from oraculo.adapters.stores.instants import to_micros
+from oraculo.adapters.stores import shared_sql
+from oraculo.adapters.stores.instants import to_micros, to_micros_or_none
 from oraculo.adapters.stores.postgres.arrays import Array, Blobs, Numbers, Texts
-from oraculo.adapters.stores.postgres.connections import Connection
-from oraculo.adapters.stores.postgres.locks import SYSTEM, TAIL
+from oraculo.adapters.stores.postgres.locks import TAIL_LOCK
 from oraculo.adapters.stores.postgres.pipeline import Statement
-from oraculo.core.events import OrchestrationStarted
+from oraculo.core.events import OrchestrationStarted, TicketRequeued
 from oraculo.core.state import Orchestration
-from oraculo.ports.store import Asked, Batch, DeadLetter, SystemEvent
+from oraculo.core.tenants import tenant_of
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Batch, LockRequest
 from oraculo.wire import records
 
 _RUN = "run, status, version, closed_at, wake_at, owes, open, failed, total"
+_NEW = "correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant"
 _NEW_RUNS = f"""
-INSERT INTO runs ({_RUN}, correlation_id, fingerprint, tipo, created_at, deadline, hands, owed_at)
+INSERT INTO runs ({_RUN}, {_NEW}, hands, owed_at)
 SELECT k.*, CASE WHEN k.owes > 0 THEN ARRAY[m.slot] ELSE '{{}}' END, CASE WHEN k.owes > 0 THEN m.now END
 FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now),
-  unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-  AS k ({_RUN}, correlation_id, fingerprint, tipo, created_at, deadline)"""
+  unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, {_NEW})"""
 _FAILURES = """
 UPDATE run_destinos SET failed = k.failed FROM unnest(%s, %s, %s) AS k (destino, run, failed)
 WHERE run_destinos.destino = k.destino AND run_destinos.run = k.run"""
+_LABELS = "INSERT INTO run_rotulos (rotulo, run) SELECT * FROM unnest(%s, %s)"
+_ORIGINS = "INSERT INTO run_origins (origin, run) SELECT * FROM unnest(%s, %s)"
 _DESTINOS = "INSERT INTO run_destinos (destino, run) SELECT * FROM unnest(%s, %s)"
-# The version that the step was decided on is part of the condition: whoever lost a race changes nothing.
+# The version that the step was decided on is part of the condition: a step that lost a race changes nothing.
 _RUNS = f"""
 WITH written AS (
   UPDATE runs SET status = k.status, version = k.version, closed_at = k.closed_at, wake_at = k.wake_at,
@@ -48,13 +50,18 @@ WITH written AS (
   WHERE runs.run = k.run AND runs.version = k.expected
   RETURNING 1)
 SELECT oraculo_exactly((SELECT count(*) FROM written), %s)"""
+_PAUSES = """
+UPDATE runs SET deadline = k.deadline, paused_at = k.paused_at FROM unnest(%s, %s, %s) AS k (run, deadline, paused_at)
+WHERE runs.run = k.run"""
 _RESULTS = "INSERT INTO results (run, body) SELECT * FROM unnest(%s, %s)"
 _KEYS = "INSERT INTO idempotency_keys (key, fingerprint, run, at) SELECT k.*, %s FROM unnest(%s, %s, %s) AS k"
 _DEAD = """
-INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at)
-SELECT k.*, %s FROM unnest(%s, %s, %s, %s, %s, %s) AS k"""
-_TAIL = f"SELECT pg_advisory_xact_lock({TAIL[0]}, {TAIL[1]})"
-_JOURNAL = "INSERT INTO journal (run, first, at, events) SELECT * FROM unnest(%s, %s, %s, %s)"
+INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, tenant, at)
+SELECT k.*, %s FROM unnest(%s, %s, %s, %s, %s, %s, %s) AS k"""
+_TAIL = f"SELECT pg_advisory_xact_lock({TAIL_LOCK[0]}, {TAIL_LOCK[1]})"
+_JOURNAL = (
+    f"INSERT INTO journal (run, first, at, events, format) SELECT *, {records.FORMAT} FROM unnest(%s, %s, %s, %s)"
+)
 _COUNTS = """
 INSERT INTO counters (queue, verdict, count) SELECT * FROM unnest(%s, %s, %s)
 ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count"""
@@ -63,15 +70,18 @@ _NEWS = "SELECT pg_notify('oraculo', '')"
 _KINDS: dict[str, Callable[[Sequence[Any]], Array]] = {"n": Numbers, "t": Texts, "b": Blobs}
 
 
-class Written:
-    """A picture of a batch, made at once: the states in it go on changing."""
+class BatchRows:
+    """The rows of a batch, copied when it is made: the states in the batch go on changing."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
         self.new: list[list[Any]] = []
         self.changed: list[list[Any]] = []
         self.destinos: list[tuple[str, int]] = []
+        self.labels: list[tuple[str, int]] = []
+        self.origins: list[tuple[int, int]] = []
         self.failures: list[tuple[str, int, int]] = []
+        self.pauses: list[list[Any]] = []
         self._runs(batch)
         self.journal = [
             (step.state.run, step.first, to_micros(step.at), records.encode(step.events)) for step in batch.steps
@@ -80,38 +90,57 @@ class Written:
     def _runs(self, batch: Batch) -> None:
         latest: dict[int, tuple[Orchestration, int]] = {}
         born: set[int] = set()
+        requeued: set[int] = set()
         for step in batch.steps:
             state = step.state
             if state.run not in latest:
                 latest[state.run] = (state, step.first - 1)
                 if isinstance(step.events[0], OrchestrationStarted):
                     born.add(state.run)
+            if isinstance(step.events[0], TicketRequeued):
+                requeued.add(state.run)
         for run, (state, expected) in sorted(latest.items(), key=_number):
-            row = catalogue.row_of(state)
+            row = shared_sql.row_of(state)
             if run in born:
                 plan = state.plan
                 name, at = state.correlation_id, to_micros(state.started_at)
-                self.new.append([*row, name, state.fingerprint, plan.tipo, at, to_micros(state.deadline)])
-                self.destinos.extend((queue, run) for queue in sorted({task.queue for task in plan.tasks}))
+                deadline, owner = to_micros_or_none(state.deadline), shared_sql.owner_of(state)
+                labels = shared_sql.labels_of(state)
+                self.new.append(
+                    [*row, name, state.fingerprint, plan.tipo, at, deadline, owner, labels, tenant_of(name)]
+                )
+                self.labels.extend(shared_sql.label_rows(state))
+                if state.origin is not None:
+                    self.origins.append((state.origin.run, run))
+                self.destinos.extend((queue, run) for queue in sorted(plan.queues))
             else:
                 self.changed.append([*row, expected])
-            if row[7]:
-                self.failures.extend((queue, run, count) for queue, count in sorted(catalogue.failures(state).items()))
+            if state.pauses:
+                self.pauses.append(shared_sql.pause_of(state))
+            if row[7] or run in requeued:
+                self.failures.extend((queue, run, count) for queue, count in sorted(shared_sql.failures(state).items()))
 
-    def asked(self) -> Asked:
-        """What has to be locked for it."""
+    def lock_request(self) -> LockRequest:
+        """The runs, names and keys that have to be locked before these rows are written."""
         known = {row[0]: row[-1] for row in self.changed}
-        return Asked(known, [row[9] for row in self.new], [key.key for key in self.batch.keys])
+        return LockRequest(known, [row[9] for row in self.new], [key.key for key in self.batch.keys])
 
     def statements(self, slot: int) -> list[Statement]:
         batch = self.batch
         at = to_micros(batch.at)
         found: list[Statement] = []
         if self.new:
-            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnnntttnn"))))
+            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnnntttnnttt"))))
+        if self.destinos:  # plans that only wait have none
             found.append((_DESTINOS, _columns(self.destinos, "tn")))
+        if self.labels:
+            found.append((_LABELS, _columns(self.labels, "tn")))
+        if self.origins:
+            found.append((_ORIGINS, _columns(self.origins, "nn")))
         if self.changed:
             found.append((_RUNS, (slot, *_columns(self.changed, "ntnnnnnnnn"), len(self.changed))))
+        if self.pauses:
+            found.append((_PAUSES, _columns(self.pauses, "nnn")))
         if self.failures:
             found.append((_FAILURES, _columns(self.failures, "tnn")))
         if batch.results:
@@ -119,7 +148,7 @@ class Written:
         if batch.keys:
             found.append((_KEYS, (at, *_columns([(one.key, one.fingerprint, one.run) for one in batch.keys], "ttn"))))
         if batch.dead:
-            found.append((_DEAD, (at, *_columns([_dead(one) for one in batch.dead], "tttttb"))))
+            found.append((_DEAD, (at, *_columns([_dead(one) for one in batch.dead], "tttttbt"))))
         found.append((_TAIL, ()))
         if self.journal:
             found.append((_JOURNAL, _columns(self.journal, "nnnt")))
@@ -135,66 +164,16 @@ def _number(item: tuple[int, object]) -> int:
 
 
 def _columns(rows: Sequence[Sequence[Any]], kinds: str) -> list[Array]:
-    """One array for each letter: numbers, texts or blobs."""
+    """Turn rows into one array for each column; `kinds` has a letter for each: numbers, texts or blobs."""
     return [_KINDS[kind](column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
 
 
 def _dead(one: DeadLetter) -> tuple[Any, ...]:
-    """Their texts are whatever somebody sent."""
+    """The columns of a dead letter. Its texts come from outside, and PostgreSQL refuses NUL in a text."""
     name = None if one.correlation_id is None else _clean(one.correlation_id)
     headers = orjson.dumps(one.headers)
-    return _clean(one.queue), _clean(one.reason), _clean(one.detail), name, headers, one.body
+    return _clean(one.queue), _clean(one.reason), _clean(one.detail), name, headers, one.body, one.tenant
 
 
 def _clean(text: str) -> str:
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
-
-
-# -- besides the journal -----------------------------------------------------------------------------------------------
-
-
-async def remove_dead_letters(connection: Connection, ids: Sequence[int], outcome: str) -> int:
-    sql = """
-    WITH gone AS (DELETE FROM dead_letters WHERE id = ANY (%s) RETURNING queue),
-    counted AS (
-      INSERT INTO counters (queue, verdict, count) SELECT queue, %s, count(*) FROM gone GROUP BY queue ORDER BY queue
-      ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count)
-    SELECT count(*) FROM gone"""
-    row = await (await connection.execute(sql, (Numbers(ids), outcome))).fetchone()
-    return int(row[0]) if row else 0
-
-
-async def record_system_event(connection: Connection, event: SystemEvent) -> None:
-    """Under a lock: they are committed in the order of their numbers, and whoever follows them misses none."""
-    await connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", SYSTEM)
-    await connection.execute(
-        "INSERT INTO system_events (at, kind, body) VALUES (%s, %s, %s)",
-        (to_micros(event.at), event.kind, orjson.dumps(event.body).decode()),
-    )
-
-
-async def put_task_type(connection: Connection, tipo: str, body: bytes, at: datetime) -> None:
-    await connection.execute(
-        "INSERT INTO task_types VALUES (%s, %s, %s)"
-        " ON CONFLICT (tipo) DO UPDATE SET body = excluded.body, at = excluded.at",
-        (tipo, body.decode(), to_micros(at)),
-    )
-
-
-async def remove_task_type(connection: Connection, tipo: str) -> bool:
-    return (await connection.execute("DELETE FROM task_types WHERE tipo = %s", (tipo,))).rowcount == 1
-
-
-async def prune(connection: Connection, before: datetime, limit: int, read: int | None) -> int:
-    """What somebody else is looking at is left for another time."""
-    last = "SELECT position FROM journal WHERE journal.run = runs.run ORDER BY first DESC LIMIT 1"
-    cursor = await connection.execute(
-        "SELECT run FROM runs WHERE closed_at < %s AND owes = 0 AND wake_at IS NULL"
-        f" AND (%s::bigint IS NULL OR ({last}) <= %s) ORDER BY closed_at LIMIT %s FOR UPDATE SKIP LOCKED".encode(),
-        (to_micros(before), read, read, limit),
-    )
-    runs = [row[0] for row in await cursor.fetchall()]
-    if runs:
-        for table in ("journal", "results", "run_destinos", "idempotency_keys", "runs"):
-            await connection.execute(f"DELETE FROM {table} WHERE run = ANY (%s)".encode(), (Numbers(runs),))
-    return len(runs)

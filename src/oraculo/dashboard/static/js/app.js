@@ -1,6 +1,6 @@
 // What every page has: times, copying, dialogs, keys, and the token of the session on every request.
 import { el, toast } from "./dom.js";
-import { absolute, moment, relative, t } from "./text.js";
+import { absolute, moment, relative, t, time } from "./text.js";
 
 // -- times ------------------------------------------------------------------------------------------------------------
 function showTimes(root = document) {
@@ -38,6 +38,36 @@ body.addEventListener("htmx:responseError", (event) => {
   }
   if (event.detail.requestConfig.verb !== "get") toast(t("request_failed", { why }));
 });
+
+body.addEventListener("htmx:sendError", (event) => {
+  const polled = /every|documents/.test(event.detail.elt.getAttribute("hx-trigger") ?? "");
+  if (!polled) toast(t("not_sent"));
+  heartbeat();
+});
+
+// -- connection ---------------------------------------------------------------------------------------------------------
+const BEAT_MS = 2500, ANSWER_MS = 2000; // a lost connection is seen within their sum
+let lostAt = null;
+
+function connected(yes) {
+  if (yes === (lostAt === null)) return;
+  lostAt = yes ? null : Date.now();
+  const banner = document.getElementById("offline");
+  banner.hidden = yes;
+  banner.querySelector("span").textContent = yes ? "" : t("offline", { time: time(lostAt) });
+  document.documentElement.toggleAttribute("data-offline", !yes);
+}
+
+async function heartbeat() {
+  if (document.hidden) return;
+  try {
+    connected((await fetch("/health", { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) })).status < 500);
+  } catch {
+    connected(false);
+  }
+}
+setInterval(heartbeat, BEAT_MS);
+document.addEventListener("visibilitychange", heartbeat);
 
 // -- clicks -----------------------------------------------------------------------------------------------------------
 async function copy(text) {

@@ -4,7 +4,7 @@ import { BACKOFF, each, STATUS, WAITING } from "./run-state.js";
 import { number, t } from "./text.js";
 
 const LETTERS = 27;
-const WORST = ["erro", "timeout", "nova_tentativa", "em_execucao", "pendente", "cancelada", "concluida"];
+const WORST = ["erro", "timeout", "nova_tentativa", "em_execucao", "pendente", "cancelada", "ignorada", "concluida"];
 
 const cut = (text) => (text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
 
@@ -103,15 +103,19 @@ export class Dag {
   #node(part, state) {
     const { node } = part;
     const counts = new Array(STATUS.length).fill(0);
-    let retrying = 0, attempts = 0, started = 0;
+    const folded = (node.kind === "mapa" || node.kind === "repete") && node.count > 1; // and behind it its items or rounds
+    let retrying = 0, attempts = 0, started = 0, seen = 0;
     if (state)
       each(node.members, (position) => {
+        if (position >= state.total || (folded && position === node.members[0])) return;
+        seen += 1;
         counts[state.status[position]] += 1;
         if (state.phase[position] === BACKOFF) retrying += 1;
         if (state.phase[position] !== WAITING) started += 1;
         if (state.attempt[position] > attempts) attempts = state.attempt[position];
       });
-    const found = WORST.find((status) => (status === "nova_tentativa" ? retrying : counts[STATUS.indexOf(status)])) ?? "pendente";
+    const own = folded && state ? STATUS[state.status[node.members[0]]] : null;
+    const found = own ?? WORST.find((status) => (status === "nova_tentativa" ? retrying : counts[STATUS.indexOf(status)])) ?? "pendente";
     if (part.look !== found) {
       part.group.classList.remove(`n-${part.look}`);
       part.group.classList.add(`n-${found}`);
@@ -120,8 +124,8 @@ export class Dag {
       part.look = found;
     }
     const text = !state
-      ? node.count > 1 ? t("tickets", { n: number(node.count) }) : ""
-      : node.count > 1
+      ? node.count > 1 && !folded ? t("tickets", { n: number(node.count) }) : ""
+      : node.count > 1 && seen
         ? STATUS.map((status, code) => (counts[code] ? `${number(counts[code])} ${t(`status.${status}`)}` : "")).filter(Boolean).join(" · ")
         : t(`status.${found}`) + (attempts > 1 ? ` · ${t("attempt", { n: attempts })}` : "");
     part.sub.textContent = text.length > 34 ? `${text.slice(0, 33)}…` : text;
@@ -129,7 +133,7 @@ export class Dag {
     let x = 12;
     const whole = node.w - 24;
     part.bars.forEach((bar, code) => {
-      const width = started || code ? (whole * counts[code]) / node.count : 0;
+      const width = started || code ? (whole * counts[code]) / (seen || 1) : 0;
       bar.setAttribute("x", x);
       bar.setAttribute("width", code ? width : 0);
       if (code) x += width;

@@ -1,16 +1,16 @@
 // One line a ticket: when each attempt was published, how long it ran, how it ended, and what it waited for between.
 import { el, icon, svg } from "./dom.js";
 import { ticketName } from "./names.js";
-import { BACKOFF, CLOSED, each, STATUS, WAITING } from "./run-state.js";
+import { BACKOFF, CLOSED, each, STATUS } from "./run-state.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
-const ROW = 30, MOST = 416, WIDE = 1000;
-const [ERRO, TIMEOUT] = [STATUS.indexOf("erro"), STATUS.indexOf("timeout")];
+const ROW = 30, MOST = 416, WIDE = 1000, AXIS_LABEL = 64;
+const [ERRO, TIMEOUT, CANCELADA] = ["erro", "timeout", "cancelada"].map((name) => STATUS.indexOf(name));
 const TESTS = {
   all: () => true,
   failed: (state, p) => state.status[p] === ERRO || state.status[p] === TIMEOUT,
-  open: (state, p) => state.phase[p] !== CLOSED && state.phase[p] !== WAITING,
+  open: (state, p) => state.phase[p] !== CLOSED,
   retried: (state, p) => state.attempt[p] > 1 || state.phase[p] === BACKOFF,
 };
 
@@ -49,6 +49,7 @@ export class Gantt {
     this.end = Math.max(1, state.endedAt ?? now);
     const counts = { all: 0, failed: 0, open: 0, retried: 0 };
     const chosen = TESTS[this.filter];
+    let troubled = false; // some row has something to say
     this.rows = [];
     each(this.node?.members ?? [0, state.total], (position) => {
       if (position >= state.total) return;
@@ -56,7 +57,9 @@ export class Gantt {
       if (TESTS.failed(state, position)) counts.failed += 1;
       if (TESTS.open(state, position)) counts.open += 1;
       if (TESTS.retried(state, position)) counts.retried += 1;
-      if (chosen(state, position)) this.rows.push(position);
+      if (!chosen(state, position)) return;
+      this.rows.push(position);
+      troubled ||= TESTS.failed(state, position) || TESTS.retried(state, position) || state.status[position] === CANCELADA;
     });
     for (const chip of this.chips) {
       chip.setAttribute("aria-pressed", String(chip.dataset.filter === this.filter));
@@ -67,8 +70,11 @@ export class Gantt {
     const unit = 10 ** Math.floor(Math.log10(rough));
     this.step = [1, 2, 5, 10].map((n) => n * unit).find((step) => step >= rough);
     this.box.style.setProperty("--step", `${(100 * this.step) / this.end}%`);
+    const changed = this.box.classList.contains("troubled") !== troubled;
+    this.box.classList.toggle("troubled", troubled);
     this.list.show(this.rows.length);
-    this.#scale();
+    if (changed) this.#measure();
+    else this.#scale();
   }
 
   /** The axis stands above the lanes, wherever those are; that changes with the width of the page alone. */
@@ -84,7 +90,8 @@ export class Gantt {
     if (!this.lane) return;
     const { left, lane: { width } } = this;
     const marks = [];
-    for (let at = 0; at <= this.end; at += this.step)
+    const every = Math.max(1, Math.ceil((AXIS_LABEL * this.end) / (this.step * width))); // no label over another
+    for (let at = 0; at <= this.end; at += this.step * every)
       marks.push(svg("text", { x: left + (width * at) / this.end + 2, y: 14 }, duration(at)));
     this.axis.replaceChildren(svg("svg", {}, ...marks));
   }
@@ -110,7 +117,7 @@ export class Gantt {
     const took = attempts.length ? duration((last.ended ?? this.now) - attempts[0].released) : "";
     const label = el("span", {}, el("span", { class: `s-${look}` }, icon(look)), el("span", { class: "label", title: name }, name), el("span", { class: "hidden" }, t(`status.${look}`)));
     if (state.attempt[position] > 1) label.append(el("span", { class: "tag" }, `×${state.attempt[position]}`));
-    const middle = error ? el("span", { class: "lane-box" }, lane, el("span", { class: `lane-error${x(last.released) > WIDE / 2 ? " early" : ""}`, title: error }, error)) : lane;
-    return el("button", { class: "grow", type: "button", role: "listitem", onclick: () => this.open(position) }, label, middle, el("span", { class: "took" }, took));
+    const why = el("span", { class: "lane-error", title: error || null }, error);
+    return el("button", { class: "grow", type: "button", onclick: () => this.open(position) }, label, lane, why, el("span", { class: "took" }, took));
   }
 }

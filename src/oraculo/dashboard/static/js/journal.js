@@ -4,7 +4,7 @@ import { ticketName } from "./names.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
-const LOOK = { s: "em_execucao", d: "pendente", c: "em_execucao", k: "concluida", a: "nova_tentativa", l: "cancelada", g: "parcial", w: "pendente", q: "cancelada", n: "em_execucao", p: "pendente", u: "nova_tentativa" };
+const LOOK = { s: "em_execucao", R: "em_execucao", j: "concluida", d: "pendente", c: "em_execucao", k: "concluida", a: "nova_tentativa", l: "cancelada", o: "erro", g: "parcial", w: "pendente", y: "pendente", v: "em_execucao", q: "cancelada", z: "pendente", n: "em_execucao", p: "pendente", b: "em_execucao", i: "em_execucao", h: "em_execucao", u: "nova_tentativa" };
 
 export class Journal {
   constructor(root, store, choose) {
@@ -30,11 +30,11 @@ export class Journal {
   #row(index, choose) {
     const row = this.store.rows[index];
     const [seq, at, letter] = row;
-    const look = letter === "f" ? row[5] : letter === "x" ? row[4] : letter === "e" ? row[3] : LOOK[letter];
+    const look = letter === "f" || letter === "t" ? row[5] : letter === "x" || letter === "m" ? row[4] : letter === "e" ? row[3] : LOOK[letter];
     const say = sentence(this.store, row);
     const line = el(
       "button",
-      { class: "jrow", type: "button", role: "listitem", onclick: () => choose(seq) },
+      { class: "jrow", type: "button", onclick: () => choose(seq) },
       el("span", { class: "seq" }, number(seq)),
       el("span", { class: "at" }, `+${duration(at)}`),
       el("span", { class: `s-${look}` }, icon(look)),
@@ -51,30 +51,70 @@ function tickets(store, ranges) {
   return count === 1 ? ticketName(store, ranges[0]) : t("tickets", { n: number(count) });
 }
 
+/** Who caused it stands behind all else, as an object. */
+function actorOf(row) {
+  const last = row[row.length - 1];
+  return last !== null && typeof last === "object" && !Array.isArray(last) ? last.ator : null;
+}
+
 export function sentence(store, row) {
+  const actor = actorOf(row);
+  return actor === null ? said(store, row) : `${said(store, row)} · ${actor}`;
+}
+
+function said(store, row) {
   const letter = row[2];
   switch (letter) {
     case "s":
       return t("ev.s", { n: number(row[3]) });
     case "d":
       return t("ev.d", { what: tickets(store, row[3]), n: row[4] });
+    case "R":
+      return t("ev.R", { n: number(row[3]) });
+    case "j":
+      return t("ev.j", { what: tickets(store, row[3]) });
     case "c":
       return t("ev.c", { what: tickets(store, row[3]) });
     case "k":
       return t("ev.k", { what: ticketName(store, row[3]) });
+    case "C":
+      return t("ev.C", { what: ticketName(store, row[3]), status: t(`status.${row[5]}`) });
+    case "!":
+      return t("ev.children", { what: tickets(store, row[3]) });
     case "a":
       return t("ev.a", { what: ticketName(store, row[3]), n: row[4], cause: t(`cause.${row[5]}`), error: row[7] });
     case "f":
       return t("ev.f", { what: ticketName(store, row[3]), n: row[4], error: row[6] });
     case "l":
-      return t("ev.l", { what: ticketName(store, row[3]), n: row[4] });
+    case "o":
+    case "r":
+      return t(`ev.${letter}`, { what: ticketName(store, row[3]), n: row[4] });
     case "x":
       return t("ev.x", { what: tickets(store, row[3]), status: t(`status.${row[4]}`), reason: row[5] });
     case "g":
       return t(row[4] ? "ev.g.yes" : "ev.g.no");
+    case "y":
+      return row[4] ? t("ev.y.output") : t("ev.y", { what: tickets(store, row[3]) });
+    case "v":
+      return t("ev.v", { n: number(row[3]) });
+    case "b":
+      if (typeof row[8] === "number") return t("ev.b.round", { what: ticketName(store, row[3]), n: number(row[8]) });
+      return t("ev.b", { what: ticketName(store, row[3]), n: number(row[5]), total: number(row[6]) });
+    case "m":
+    case "L":
+      return t(`ev.${letter}`, { what: ticketName(store, row[3]), status: t(`status.${row[4]}`), reason: row[5] });
+    case "z":
+      return t(`ev.z.${row[3] ? "paused" : "resumed"}${row[4] ? ".because" : ""}`, { reason: row[4] });
     case "q":
       return t("ev.q", { reason: row[3] });
+    case "i":
+      return row[4] === null ? t("ev.i.kept", { name: row[3] }) : t("ev.i", { name: row[3], what: ticketName(store, row[4]) });
+    case "h":
+      return t("ev.h", { what: ticketName(store, row[3]) });
+    case "t":
+      return t(`ev.t.${row[4]}`, { what: ticketName(store, row[3]) });
     case "p":
+      if (typeof row[6] === "number") return t(`ev.p.task.${row[3]}`, { what: ticketName(store, row[6]), by: row[4], reason: row[5] });
       return t(`ev.p.${row[3]}`, { by: row[4], reason: row[5] });
     case "u":
       return t("ev.u", { n: number(row[3].length), reason: row[4] });

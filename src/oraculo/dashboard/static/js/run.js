@@ -31,6 +31,8 @@ function draw(follow = false) {
   journal.show(seen(), follow);
   const status = STATUS[state.run];
   find("status").replaceChildren(el("span", { class: `status s-${status}` }, icon(status), el("span", {}, t(`status.${status}`))));
+  for (const one of root.querySelectorAll("[data-when-paused]")) one.hidden = ended || state.paused === null;
+  for (const one of root.querySelectorAll("[data-when-going]")) one.hidden = ended || state.paused !== null;
   find("progress").textContent = `${number(state.total - state.open)}/${number(state.total)}`;
   slider.max = store.version;
   slider.value = seen();
@@ -41,8 +43,18 @@ function draw(follow = false) {
   find("live").hidden = past === null;
   root.dataset.version = seen();
   approval.show(state, past === null);
+  askWaits();
   tick();
   drawn = performance.now();
+}
+
+/** The forms of what the run waits for, when that has changed. */
+let waits = "";
+function askWaits() {
+  if (past !== null) return;
+  const held = store.held();
+  if (held !== waits) htmx.trigger(document.body, "waits");
+  waits = held;
 }
 
 /** What changes with the clock alone. */

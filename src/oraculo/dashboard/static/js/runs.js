@@ -18,10 +18,12 @@ count();
 const FINAL = new Set(["concluida", "parcial", "erro", "timeout", "cancelada"]);
 
 function settle(row, one) {
-  if (row.dataset.status !== one.status) {
-    row.dataset.status = one.status;
+  const status = `${one.status}${one.paused ? " paused" : ""}`;
+  if (row.dataset.status !== status) {
+    row.dataset.status = status;
     const shown = el("span", { class: `status s-${one.status}` }, icon(one.status), el("span", {}, t(`status.${one.status}`)));
-    row.querySelector('[data-cell="status"]').replaceChildren(shown);
+    const paused = one.paused ? [" ", el("span", { class: "tag" }, t("status.paused"))] : [];
+    row.querySelector('[data-cell="status"]').replaceChildren(shown, ...paused);
   }
   const done = el("span", {}, `${number(one.total - one.open)}/${number(one.total)}`);
   const failed = one.failed ? [" ", el("span", { class: "s-erro" }, t("failed", { n: number(one.failed) }))] : [];

@@ -29,14 +29,14 @@ export class VirtualList {
       this.spread.style.height = `${count * this.height}px`;
       this.top = Math.min(this.top, Math.max(0, count * this.height - this.tall));
     }
-    const held = this.spread.contains(document.activeElement) ? document.activeElement.dataset.index : null;
-    if (change) for (const [index, row] of this.drawn) change(row, index);
+    const held = this.spread.contains(document.activeElement) ? document.activeElement.parentElement.dataset.index : null;
+    if (change) for (const [index, row] of this.drawn) change(row.firstChild, index);
     else {
       this.spread.replaceChildren();
       this.drawn.clear();
     }
     this.#now();
-    if (held !== null) this.drawn.get(Number(held))?.focus({ preventScroll: true });
+    if (held !== null) this.drawn.get(Number(held))?.firstChild.focus({ preventScroll: true });
   }
 
   reveal(index) {
@@ -50,7 +50,7 @@ export class VirtualList {
   }
 
   #place(index) {
-    const row = this.draw(index);
+    const row = el("div", { class: "vrow", role: "listitem" }, this.draw(index));
     row.dataset.index = index;
     row.setAttribute("aria-setsize", this.count);
     row.setAttribute("aria-posinset", index + 1);

@@ -1,6 +1,7 @@
 // One sentence that says what a run waits for.
-import { BACKOFF, OWED, RUNNING, WAITING } from "./run-state.js";
-import { duration, number, t } from "./text.js";
+import { BACKOFF, HELD, OWED, RUNNING, WAITING } from "./run-state.js";
+import { ticketName } from "./names.js";
+import { duration, number, t, time } from "./text.js";
 
 const MOST = 3;
 
@@ -13,14 +14,19 @@ function named(queues) {
 /** { text, warn } or null when it has ended. `now` counts from the start of the run; `consumers` may be unknown. */
 export function why(store, state, now, consumers) {
   if (state.endedAt !== null) return null;
-  const found = [OWED, RUNNING, BACKOFF, WAITING].map(() => ({ count: 0, queues: new Set(), due: Infinity, first: -1 }));
-  const [owed, running, backoff, waiting] = found;
-  const of = { [OWED]: owed, [RUNNING]: running, [BACKOFF]: backoff, [WAITING]: waiting };
+  if (state.paused !== null) {
+    const { at, reason, actor } = state.paused;
+    const since = { by: actor ?? "", since: time(store.start + at), reason };
+    return { text: t(`why.paused${actor ? ".by" : ""}${reason ? ".because" : ""}`, since), warn: true };
+  }
+  const found = [OWED, RUNNING, BACKOFF, WAITING, HELD].map(() => ({ count: 0, queues: new Set(), due: Infinity, first: -1 }));
+  const [owed, running, backoff, waiting, held] = found;
+  const of = { [OWED]: owed, [RUNNING]: running, [BACKOFF]: backoff, [WAITING]: waiting, [HELD]: held };
   for (let p = 0; p < state.total; p++) {
     const one = of[state.phase[p]];
     if (!one) continue;
     one.count += 1;
-    one.queues.add(store.queues[p]);
+    one.queues.add(one === held ? ticketName(store, p) : store.queues[p]);
     if ((one === running || one === backoff) && state.due[p] < one.due) {
       one.due = state.due[p];
       one.first = p;
@@ -37,11 +43,12 @@ export function why(store, state, now, consumers) {
     parts.push(t("why.backoff", { names: named(backoff.queues), n: number(backoff.count), left: duration(backoff.due - now), cause }));
   }
   if (owed.count) parts.push(t("why.owed", { names: named(owed.queues), n: number(owed.count) }));
+  if (held.count) parts.push(t("why.held", { names: named(held.queues) }));
   if (waiting.count && parts.length) parts.push(t("why.gate", { n: number(waiting.count) }));
   if (state.approval === "asked") parts.push(t("why.approval"));
   const said = parts.length ? [t("why", { parts: parts.join("; ") })] : [];
   const alone = consumers ? [...running.queues, ...owed.queues].filter((queue) => consumers[queue] === 0) : [];
   if (alone.length) said.push(t("why.nobody", { names: named(new Set(alone)) }));
-  if (said.length) said.push(t("why.deadline", { left: duration(store.deadline - now) }));
+  if (said.length && store.deadline !== null) said.push(t("why.deadline", { left: duration(store.deadline + state.moved - now) }));
   return { text: said.join(" "), warn: alone.length > 0 };
 }

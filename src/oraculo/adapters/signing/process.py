@@ -1,0 +1,85 @@
+"""A process that signs tokens, so that many of them do not hold up the event loop: the interpreter is not free while
+OpenSSL signs. It begins with the first request and ends with this process, or with `close`."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from threading import Lock
+from typing import IO
+
+from oraculo.adapters.signing.ed25519 import SECRET_BYTES, private_key
+from oraculo.wire.ticket_tokens import signed
+
+REQUEST = struct.Struct(f">{SECRET_BYTES}sHI")  # private half, length of the header, number of texts
+LENGTH = struct.Struct(">I")
+STOP_TIMEOUT_S = 2.0
+
+
+class SigningProcess:
+    """One request at a time; a process that died is begun anew by the next request."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def sign_many(self, secret: bytes, header: bytes, texts: Sequence[bytes]) -> list[str]:
+        """The tokens that say this, in order. It blocks; OSError when the process is gone."""
+        with self._lock:
+            try:
+                return self._asked(secret, header, texts)
+            except (OSError, struct.error) as error:
+                self._end()
+                raise OSError(str(error) or type(error).__name__) from error
+
+    def _asked(self, secret: bytes, header: bytes, texts: Sequence[bytes]) -> list[str]:
+        if self._process is None:
+            command = [sys.executable, "-m", "oraculo.adapters.signing.process"]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        inside, outside = self._process.stdin, self._process.stdout
+        assert inside is not None and outside is not None
+        parts = [REQUEST.pack(secret, len(header), len(texts)), header]
+        for text in texts:
+            parts += (LENGTH.pack(len(text)), text)
+        inside.write(b"".join(parts))
+        inside.flush()
+        answer = _read(outside, LENGTH.unpack(_read(outside, LENGTH.size))[0])
+        return answer.decode("ascii").split("\n")
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(STOP_TIMEOUT_S)
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    found = pipe.read(size)
+    if len(found) < size:
+        raise OSError("the signing process has ended")
+    return found
+
+
+def serve(inside: IO[bytes], outside: IO[bytes]) -> None:
+    """Answer requests until there are no more."""
+    while request := inside.read(REQUEST.size):
+        secret, header_length, count = REQUEST.unpack(request)
+        header, sign = _read(inside, header_length), private_key(secret).sign
+        texts = [_read(inside, LENGTH.unpack(_read(inside, LENGTH.size))[0]) for _ in range(count)]
+        answer = b"\n".join(signed(header, text, sign) for text in texts)
+        outside.write(LENGTH.pack(len(answer)) + answer)
+        outside.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.stdin.buffer, sys.stdout.buffer)

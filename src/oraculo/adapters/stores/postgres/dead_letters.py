@@ -1,0 +1,75 @@
+"""Dead letters in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from oraculo.adapters.stores.instants import from_micros
+from oraculo.adapters.stores.postgres.arrays import Numbers, storable
+from oraculo.adapters.stores.postgres.connections import Connection, fetch
+from oraculo.adapters.stores.shared_sql import only
+from oraculo.ports.dead_letters import DeadLetter
+
+_COLUMNS = "id, queue, reason, detail, correlation_id, headers, at, octet_length(body)"
+_DEAD_LETTERS = f"SELECT {_COLUMNS}, body FROM dead_letters"
+_WITHOUT_BODIES = f"SELECT {_COLUMNS}, ''::bytea FROM dead_letters"
+
+
+async def dead_letters(
+    connection: Connection,
+    before: int | None,
+    limit: int,
+    queue: str | None,
+    reason: str | None,
+    bodies: bool,
+    tenant: str | None,
+) -> list[DeadLetter]:
+    if not storable(queue or "") or not storable(reason or ""):
+        return []
+    where: list[str] = ["true"]
+    values: list[object] = []
+    for column, value in (
+        ("id < %s", before),
+        ("queue = %s", queue),
+        ("reason = %s", reason),
+        ("tenant = %s", tenant),
+    ):
+        if value is not None:
+            where.append(column)
+            values.append(value)
+    sql = f"{_DEAD_LETTERS if bodies else _WITHOUT_BODIES} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT %s"
+    return [_dead(row) for row in await fetch(connection, sql, (*values, limit))]
+
+
+async def dead_letter(connection: Connection, id: int, tenant: str | None) -> DeadLetter | None:
+    if not 0 <= id < 2**63:
+        return None
+    rows = await fetch(connection, f"{_DEAD_LETTERS} WHERE id = %s", (id,))
+    found = _dead(rows[0]) if rows else None
+    return found if found is not None and tenant in (None, found.tenant) else None
+
+
+async def dead_letter_groups(connection: Connection, tenant: str | None = None) -> list[tuple[str, str, int]]:
+    of, values = only(tenant, "%s", "WHERE")
+    sql = f"SELECT queue, reason, count(*) FROM dead_letters{of} GROUP BY queue, reason ORDER BY 3 DESC, 1, 2"
+    return [(queue, reason, count) for queue, reason, count in await fetch(connection, sql, values)]
+
+
+async def remove_dead_letters(connection: Connection, ids: Sequence[int], outcome: str, tenant: str | None) -> int:
+    of, values = only(tenant, "%s")
+    sql = f"""
+    WITH gone AS (DELETE FROM dead_letters WHERE id = ANY (%s){of} RETURNING queue),
+    counted AS (
+      INSERT INTO counters (queue, verdict, count) SELECT queue, %s, count(*) FROM gone GROUP BY queue ORDER BY queue
+      ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count)
+    SELECT count(*) FROM gone"""
+    row = await (await connection.execute(sql.encode(), (Numbers(ids), *values, outcome))).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _dead(row: tuple[Any, ...]) -> DeadLetter:
+    id, queue, reason, detail, correlation_id, headers, at, size, body = row
+    return DeadLetter(queue, reason, detail, body, correlation_id, orjson.loads(headers), id, from_micros(at), size)

@@ -1,0 +1,149 @@
+"""Appending a batch to SQLite: one JSON text per table.
+
+`statements` runs in the event loop and copies the states as they are after their steps; `apply` runs in the writer
+thread and touches nothing but the copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import orjson
+
+from oraculo.adapters.stores import shared_sql
+from oraculo.adapters.stores.instants import to_micros, to_micros_or_none
+from oraculo.core.events import OrchestrationStarted, TicketRequeued
+from oraculo.core.state import Orchestration
+from oraculo.core.tenants import tenant_of
+from oraculo.errors import StoreUnavailableError
+from oraculo.ports.journal import Batch
+from oraculo.wire import records
+
+_JOURNAL = f"""
+INSERT INTO journal (run, first, at, events, format)
+SELECT value->>0, value->>1, value->>2, value->>3, {records.FORMAT} FROM json_each(?)"""
+_NEW_RUNS = """
+INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed, total,
+                  correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant)
+SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8,
+       value->>10, value->>11, value->>12, value->>13, value->>14, value->>15, value->>16,
+       value->>17 FROM json_each(?)"""
+_DESTINOS = "INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?)"
+_LABELS = "INSERT INTO run_rotulos (rotulo, run) SELECT value->>0, value->>1 FROM json_each(?)"
+_ORIGINS = "INSERT INTO run_origins (origin, run) SELECT value->>0, value->>1 FROM json_each(?)"
+_FAILURES = """
+UPDATE run_destinos SET failed = j.value->>2
+FROM json_each(?) AS j WHERE destino = j.value->>0 AND run_destinos.run = j.value->>1"""
+# The version that the step was decided on is part of the condition: a step that lost a race changes nothing.
+_RUNS = """
+UPDATE runs SET status = j.value->>1, version = j.value->>2, closed_at = j.value->>3, wake_at = j.value->>4,
+                owes = j.value->>5, open = j.value->>6, failed = j.value->>7, total = j.value->>8
+FROM json_each(?) AS j WHERE runs.run = j.value->>0 AND runs.version = j.value->>9"""
+_PAUSES = """
+UPDATE runs SET deadline = j.value->>1, paused_at = j.value->>2
+FROM json_each(?) AS j WHERE runs.run = j.value->>0"""
+_RESULTS = "INSERT INTO results (run, body) SELECT value->>0, value->>1 FROM json_each(?)"
+_KEYS = """
+INSERT INTO idempotency_keys (key, fingerprint, run, at)
+SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
+_COUNTS = """
+INSERT INTO counters (queue, verdict, count) SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true
+ON CONFLICT (queue, verdict) DO UPDATE SET count = count + excluded.count"""
+_DEAD = """
+INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at, tenant)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+
+Statement = tuple[str, str, int | None]  # SQL, rows as JSON, how many rows it must change
+
+
+class Statements:
+    __slots__ = ("dead", "rows")
+
+    def __init__(self, rows: list[Statement], dead: list[tuple[object, ...]]) -> None:
+        self.rows = rows
+        self.dead = dead
+
+
+def statements(batch: Batch) -> Statements:
+    journal: list[bytes] = []
+    new: list[list[object]] = []
+    changed: list[list[object]] = []
+    destinos: list[list[object]] = []
+    labels: list[tuple[str, int]] = []
+    origins: list[list[object]] = []
+    failures: list[list[object]] = []
+    pauses: list[list[object]] = []
+    latest: dict[int, tuple[Orchestration, int]] = {}
+    born: set[int] = set()
+    requeued: set[int] = set()
+    for step in batch.steps:
+        state = step.state
+        journal.append(b"[%d,%d,%d,%b]" % (state.run, step.first, to_micros(step.at), records.encode(step.events)))
+        if state.run not in latest:
+            latest[state.run] = (state, step.first - 1)
+            if isinstance(step.events[0], OrchestrationStarted):
+                born.add(state.run)
+        if isinstance(step.events[0], TicketRequeued):
+            requeued.add(state.run)
+    for run, (state, expected) in latest.items():
+        row = [*shared_sql.row_of(state), expected]
+        if run in born:
+            plan = state.plan
+            row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at)]
+            row += [to_micros_or_none(state.deadline), shared_sql.owner_of(state), shared_sql.labels_of(state)]
+            row.append(tenant_of(state.correlation_id))
+            new.append(row)
+            destinos.extend([queue, run] for queue in plan.queues)
+            labels.extend(shared_sql.label_rows(state))
+            if state.origin is not None:
+                origins.append([state.origin.run, run])
+        else:
+            changed.append(row)
+        if state.pauses:
+            pauses.append(shared_sql.pause_of(state))
+        if row[7] or run in requeued:
+            failures.extend([queue, run, count] for queue, count in shared_sql.failures(state).items())
+    at = to_micros(batch.at)
+    tables: list[tuple[str, Sequence[Sequence[object]], bool]] = [
+        (_NEW_RUNS, new, True),
+        (_DESTINOS, destinos, False),
+        (_LABELS, labels, False),
+        (_ORIGINS, origins, False),
+        (_FAILURES, failures, False),
+        (_RUNS, changed, True),
+        (_PAUSES, pauses, False),
+        (_KEYS, [[key.key, key.fingerprint, key.run, at] for key in batch.keys], True),
+        (_COUNTS, [[queue, verdict, count] for (queue, verdict), count in batch.counts.items()], False),
+    ]
+    rows: list[Statement] = [
+        (sql, orjson.dumps(table).decode(), len(table) if exact else None) for sql, table, exact in tables if table
+    ]
+    # Documents are JSON already: they are put in as they are, and SQLite, on the other core, takes them apart.
+    results = [b"[%d,%b]" % (run, body) for run, body in batch.results.items()]
+    for sql, documents in ((_JOURNAL, journal), (_RESULTS, results)):
+        if documents:
+            rows.append((sql, f"[{b','.join(documents).decode()}]", len(documents)))
+    dead: list[tuple[object, ...]] = [
+        (d.queue, d.reason, d.detail, d.correlation_id, orjson.dumps(d.headers).decode(), d.body, at, d.tenant)
+        for d in batch.dead
+    ]
+    return Statements(rows, dead)
+
+
+def apply(connection: apsw.Connection, what: Statements) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for sql, rows, expected in what.rows:
+            connection.execute(sql, (rows,))
+            if expected is not None and connection.changes() != expected:
+                raise StoreUnavailableError(
+                    f"{connection.changes()} of {expected} rows were written: another process changed an orchestration"
+                )
+        for row in what.dead:
+            connection.execute(_DEAD, row)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,1 @@
+"""Applications: programs of other frameworks that run an Oráculo inside."""

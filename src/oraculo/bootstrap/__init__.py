@@ -1,0 +1,1 @@
+"""The wiring: settings → adapters → engine. Only this package knows them all."""

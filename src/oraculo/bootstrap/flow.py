@@ -1,0 +1,161 @@
+"""From settings to the parts of Fluxo C: its topics, their broker, and the form of its records."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from oraculo.adapters.brokers.connect import broker_of
+from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.adapters.brokers.routing import RoutingBroker
+from oraculo.adapters.registry.http import HttpRegistry
+from oraculo.adapters.registry.local import LocalRegistry
+from oraculo.adapters.sinks.flow_topics import FlowTopics
+from oraculo.core.flow.cognitive import FLOW_SLA, FlowRules
+from oraculo.core.flow.service_levels import BACKOFF, SlaRules
+from oraculo.core.plan import Backoff
+from oraculo.ports.broker import Broker
+from oraculo.ports.registry import Registry
+from oraculo.settings.groups import AUTO
+from oraculo.settings.settings import Settings
+from oraculo.wire import strict_json
+from oraculo.wire.flow import approvals, schemas, telemetry
+from oraculo.wire.flow.codec import AVRO, JSON, Codec
+from oraculo.wire.flow.topics import Topics
+
+
+def topics_of(settings: Settings) -> Topics:
+    topics = settings.kafka.topics
+    return Topics(topics.consensus, topics.tickets, topics.results, topics.telemetry, topics.incidents)
+
+
+def broker_for(settings: Settings) -> Broker:
+    """The broker of ORACULO_BROKER; with the topics of Fluxo C on a Kafka of their own where there is one."""
+    topics = topics_of(settings)
+    groups = dict.fromkeys(topics.read, settings.kafka.group_id) if settings.takes_plans else {}
+    main = broker_of(_with_workers(settings), settings.broker_dwell_s, groups)
+    if not settings.takes_plans or not settings.kafka.servers or _same_cluster(settings):
+        return main
+    return RoutingBroker(main, broker_of(kafka_url(settings), groups=groups), topics.every)
+
+
+def _with_workers(settings: Settings) -> str:
+    """ORACULO_BROKER, where a Kafka that has the topics of Fluxo C knows in which group the original's workers are."""
+    if not settings.takes_plans or (settings.kafka.servers and not _same_cluster(settings)):
+        return settings.broker
+    return ",".join(_named(url.strip(), settings) for url in settings.broker.split(","))
+
+
+def _named(url: str, settings: Settings) -> str:
+    if scheme_of(url) != "kafka" or "workers=" in urlsplit(url).query:
+        return url
+    option = urlencode({"workers": _workers(settings)})
+    return f"{url}{'&' if urlsplit(url).query else '?'}{option}"
+
+
+def _workers(settings: Settings) -> str:
+    return f"{settings.kafka.topics.tickets}:{settings.kafka.workers_group_id}"
+
+
+def _same_cluster(settings: Settings) -> bool:
+    """Whether ORACULO_BROKER is the Kafka of KAFKA_BOOTSTRAP_SERVERS."""
+    if scheme_of(settings.broker) != "kafka" or "," in settings.broker:
+        return False
+    where = urlsplit(settings.broker).netloc.rpartition("@")[2]
+    return (where if ":" in where else f"{where}:9092") in _servers(settings)
+
+
+def _servers(settings: Settings) -> list[str]:
+    return [server.strip() for server in settings.kafka.servers.split(",")]
+
+
+def kafka_url(settings: Settings) -> str:
+    """The URL that KAFKA_BOOTSTRAP_SERVERS and its companions make. Records published there are compressed."""
+    first, *others = _servers(settings)
+    options = {"compression": "gzip", "workers": _workers(settings)}
+    if others:
+        options["servers"] = " ".join(others)
+    if settings.kafka.security_protocol.endswith("SSL"):
+        options["tls"] = "1"
+        files = {"tls_ca": settings.kafka.ca, "tls_cert": settings.kafka.cert, "tls_key": settings.kafka.key}
+        options |= {name: path for name, path in files.items() if path}
+    who = ""
+    if settings.kafka.user:
+        options["sasl"] = settings.kafka.sasl_mechanism
+        who = f"{quote(settings.kafka.user, safe='')}:{quote(settings.kafka.password, safe='')}@"
+    return f"kafka://{who}{first}/?{urlencode(options)}"
+
+
+def on_kafka(settings: Settings) -> bool:
+    """Whether the topics of Fluxo C are topics of Kafka."""
+    return bool(settings.kafka.servers) or all(scheme_of(url.strip()) == "kafka" for url in settings.broker.split(","))
+
+
+def registry_of(settings: Settings) -> Registry:
+    if not settings.kafka.schema_registry:
+        return LocalRegistry()
+    written = topics_of(settings).records if format_of(settings) == AVRO else {}
+    return HttpRegistry(settings.kafka.schema_registry, written)
+
+
+def format_of(settings: Settings) -> str:
+    """The form in which records are written. Avro is for Kafka alone; there, when the setting leaves it open, as the
+    original does: Avro with a schema registry, JSON without."""
+    if not on_kafka(settings):
+        return JSON
+    asked = settings.kafka.message_format
+    if asked != AUTO:
+        return asked
+    return AVRO if settings.kafka.schema_registry else JSON
+
+
+def codec_of(settings: Settings, registry: Registry) -> Codec:
+    """The codec that writes in the form of the settings, and reads Avro and JSON."""
+    return Codec(registry, format_of(settings))
+
+
+def topics_sink(settings: Settings, broker: Broker, codec: Codec) -> FlowTopics:
+    topics = topics_of(settings)
+    where = {
+        **topics.records,
+        schemas.TELEMETRY_FRAME: topics.telemetry,
+        telemetry.APPROVAL_REQUEST: topics.approval_requests,
+    }
+    if isinstance(broker, RoutingBroker):  # all of them are there
+        broker = broker.other
+    return FlowTopics(broker, where, partial(_encode, codec))
+
+
+def _encode(codec: Codec, record: str, value: dict[str, Any]) -> bytes:
+    """The frame is JSON, as the original has it; a request for approval is what its approval service reads."""
+    if record == telemetry.APPROVAL_REQUEST and codec.format == AVRO:
+        return codec.encode(schemas.COGNITIVE_PLAN, approvals.plan_record(value))
+    if record in (telemetry.APPROVAL_REQUEST, schemas.TELEMETRY_FRAME):
+        return strict_json.compact(value)
+    return codec.encode(record, value)
+
+
+def flow_rules(settings: Settings) -> FlowRules:
+    """The rules for plans: four hours and waits of their own between attempts, unless the plan says otherwise or the
+    setting for every orchestration was given."""
+    defaults = settings.defaults
+    timeout = FLOW_SLA
+    if settings.is_given("SLA_DEFAULT_TIMEOUT_MS"):
+        timeout = timedelta(milliseconds=defaults.timeout_ms)
+    backoff = BACKOFF
+    if settings.is_given("ORACULO_RETRY_BASE_S", "ORACULO_RETRY_CAP_S"):
+        backoff = Backoff(timedelta(seconds=defaults.retry_base_s), timedelta(seconds=defaults.retry_cap_s))
+    return FlowRules(
+        topic=settings.kafka.topics.tickets,
+        sla=SlaRules(settings.flow_c.min_timeout_ms, settings.flow_c.timeout_multiplier),
+        timeout=timeout,
+        backoff=backoff,
+        offers=dict(_offer(one) for one in settings.flow_c.capabilities),
+    )
+
+
+def _offer(said: str) -> tuple[str, frozenset[str]]:
+    name, _, can = said.partition("=")
+    return name.strip(), frozenset(part.strip() for part in can.split("+"))

@@ -1,0 +1,81 @@
+"""Commands that are imported when they are called.
+
+`oraculo --help` lists every command with its help and imports none of them: the modules of a server cost seconds on a
+small machine. So modules of commands import what they need at their top, as everywhere else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from oraculo.cli.helping import HelpfulCommand, HelpfulGroup
+
+HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """One command: `target` is the module below `oraculo.cli` and the function there, as `look:show`."""
+
+    name: str
+    target: str
+    help: str
+    epilog: str
+
+    def listed(self) -> TyperCommand:
+        """The command as a list shows it: with its name and help, without its parameters."""
+        return TyperCommand(self.name, help=self.help)
+
+    def load(self) -> Any:
+        """Import the module and build the command."""
+        module, _, function = self.target.partition(":")
+        single = typer.Typer(
+            add_completion=False,
+            pretty_exceptions_enable=False,
+            rich_markup_mode="rich",
+            context_settings=HELP_OPTIONS,
+        )
+        found = getattr(importlib.import_module(f"oraculo.cli.{module}"), function)
+        single.command(self.name, cls=HelpfulCommand, help=self.help, epilog=self.epilog)(found)
+        return typer.main.get_command(single)
+
+
+class LazyGroup(HelpfulGroup):
+    """A group of commands that are loaded one by one; `lazy_group` makes the class for a list of them."""
+
+    lazy: dict[str, LazyCommand]
+    _listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*self.lazy, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = self.lazy.get(cmd_name)
+        if found is None:
+            return super().get_command(ctx, cmd_name)
+        return found.listed() if self._listing else found.load()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        self._listing = True
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self._listing = False
+
+
+def lazy_group(commands: Iterable[LazyCommand]) -> type[LazyGroup]:
+    """Return the class of a group with these commands, for `typer.Typer(cls=…)`."""
+    return type("Commands", (LazyGroup,), {"lazy": {one.name: one for one in commands}})

@@ -1,0 +1,350 @@
+"""Talk to a running Oráculo from Python; this is the blocking client.
+
+    with Client() as oraculo:
+        run = oraculo.submit({"coletas": [{"fonte": "youtube"}]})
+        print(oraculo.result(run.correlation_id, wait=30))
+
+`AsyncClient` has the same methods with `await`; its module is generated from this one. What the methods ask of the
+server, and what they make of its answers, stands once in `calls.py`. Refusals raise ApiError with the problem document,
+no answer at all raises ServerUnreachableError.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from oraculo.client import batch_calls, calls, pause_calls, retry_calls
+from oraculo.client import pause_results as p
+from oraculo.client import results as r
+from oraculo.client.calls import CallPlan, HttpAnswer, HttpCall, Pause
+from oraculo.client.config import EVENT_MAX_BYTES, HTTP_FAILURES, TIMEOUT_S, ClientConfig, renamed
+from oraculo.client.stream import ResumableStream
+from oraculo.client.tls import TlsFiles
+from oraculo.errors import OraculoError
+
+T = TypeVar("T")
+RunEvents = list[r.RunEvent]
+Submissions = list[r.Submitted]
+Pauses = list[p.DestinationPauseDetails]
+Keys = list[r.KeyDetails]
+
+
+class Client:
+    """The blocking client. `url` defaults to ORACULO_URL, `api_key` to ORACULO_API_KEY; `timeout` is in seconds.
+    Sentences in answers are in `language`, `pt` (the server's default) or `en`; the keys and statuses of answers are in
+    `words`, by default those of the language. The types of answers know the Portuguese keys. `tls` are the files for a
+    server over TLS (`oraculo.client.tls.TlsFiles`), by default those of ORACULO_URL_CA, ORACULO_URL_CERT and
+    ORACULO_URL_KEY.
+
+    One client may be used by several threads. Close it, or use it as a context manager."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        timeout: float = TIMEOUT_S,
+        *,
+        language: str | None = None,
+        words: str | None = None,
+        tls: TlsFiles | None = None,
+    ) -> None:
+        self._config = ClientConfig(url, api_key, timeout, language, tls, words)
+        self._http = httpx2.Client(**self._config.options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._config.url
+
+    # -- orchestrations ----------------------------------------------------------------------------------------------
+
+    def submit(self, request: Mapping[str, Any], idempotency_key: str | None = None) -> r.Submitted:
+        """Hand in a request, or a plan of Fluxo C; it is durable when this returns. With a key (or a `correlation_id`)
+        a request may be repeated safely; a plan always may."""
+        return self._run(calls.submit(request, idempotency_key))
+
+    def submit_many(self, requests: Iterable[Mapping[str, Any]], idempotency_key: str | None = None) -> Submissions:
+        """Hand in many requests at once, each accepted or refused on its own. BatchRefusedError when some were refused:
+        its `items` say in order what became of each. With a key (or `correlation_id`s) the call may be repeated."""
+        return self._run(batch_calls.submit_many(requests, idempotency_key))
+
+    def result(self, correlation_id: str, wait: float = 30.0) -> r.RunResult | None:
+        """Return the aggregate when the orchestration has ended, None when it still runs after `wait` seconds. A server
+        that was there and goes away meanwhile is waited for as long as `wait` lasts."""
+        return self._run(calls.result(correlation_id, wait))
+
+    def get(self, correlation_id: str) -> r.RunDetails:
+        """Return the orchestration as it stands: status, tickets, the aggregate so far."""
+        return self._run(calls.get(correlation_id))
+
+    @renamed(fonte="source")
+    def list(
+        self,
+        *,
+        status: str | Iterable[str] | None = None,
+        source: str | None = None,
+        label: str | None = None,
+        since: datetime | str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> r.Page[r.RunSummary]:
+        """List orchestrations, newest first, by page."""
+        plan = calls.listing(status=status, source=source, label=label, since=since, limit=limit, cursor=cursor)
+        return self._run(plan)
+
+    @renamed(motivo="reason")
+    def cancel(self, correlation_id: str, reason: str = "", *, undo: bool = False) -> r.CancelAnswer:
+        """Cancel an orchestration and its open tickets, and `undo` what it did as far as its plan says how. One that
+        has ended, or is being undone, is not changed."""
+        return self._run(calls.cancel(correlation_id, reason, undo))
+
+    @renamed(motivo="reason")
+    def pause(self, correlation_id: str, reason: str = "") -> p.PauseAnswer:
+        """Pause an orchestration: no new order goes out, and its deadlines stand still. ConflictError: it has ended."""
+        return self._run(pause_calls.pause(correlation_id, reason))
+
+    @renamed(motivo="reason")
+    def resume(self, correlation_id: str, reason: str = "") -> p.PauseAnswer:
+        """Let a paused orchestration go on. ConflictError: it has ended."""
+        return self._run(pause_calls.resume(correlation_id, reason))
+
+    @renamed(fila="queue", motivo="reason")
+    def pause_queue(self, queue: str | None, reason: str = "") -> p.DestinationPauseAnswer:
+        """Let no order go to a destination; None: to any."""
+        return self._run(pause_calls.pause_queue(queue, reason))
+
+    @renamed(fila="queue", motivo="reason")
+    def resume_queue(self, queue: str | None, reason: str = "") -> p.DestinationPauseAnswer:
+        """Let orders go to a destination again; None: end the pause of all. What is paused by itself stays so."""
+        return self._run(pause_calls.resume_queue(queue, reason))
+
+    def pauses(self) -> Pauses:
+        """Return the destinations that are paused."""
+        return self._run(pause_calls.pauses())
+
+    @renamed(de="start", tarefa="task")
+    def retry(
+        self,
+        correlation_id: str,
+        *,
+        start: str | None = None,
+        task: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> r.Submitted:
+        """Try a run that has ended again, as a new run that takes over what had concluded. `start` is `failures` (what
+        did not conclude; the default) or `start` (everything); `task` does that task and all behind it again."""
+        return self._run(retry_calls.retry(correlation_id, start, task, idempotency_key))
+
+    @renamed(por="by", motivo="reason")
+    def decide(
+        self, correlation_id: str, approved: bool, by: str = "", reason: str = "", *, task: str | None = None
+    ) -> r.DecisionAnswer:
+        """Approve or reject what waits for a human: a plan of Fluxo C, or a task, which has to be named where several
+        wait. A plan that does not wait is not changed."""
+        return self._run(calls.decide(correlation_id, approved, by, reason, task))
+
+    def signal(
+        self, correlation_id: str, name: str, data: Any = None, *, idempotency_key: str | None = None
+    ) -> r.SignalAnswer:
+        """Send a signal with any JSON as its data. It is kept when no task waits for it yet; the same key again is the
+        same signal."""
+        return self._run(calls.signal(correlation_id, name, data, idempotency_key))
+
+    def events(self, correlation_id: str, after: int = 0) -> RunEvents:
+        """Return the whole journal from event number `after` on."""
+        return self._run(calls.events(correlation_id, after))
+
+    def stream(self, correlation_id: str, after: int = 0) -> Iterator[r.RunEvent]:
+        """Yield every event from number `after` on, as it happens, until the orchestration has ended. Reconnects by
+        itself; skips nothing and repeats nothing."""
+        stream = ResumableStream(correlation_id, after)
+        while not stream.over:
+            try:
+                with self._http.stream(**self._config.request(stream.call(), stream=True)) as response:
+                    if response.status_code != 200:
+                        calls.read_answer(response.status_code, response.headers, response.read())
+                    for one in httpx2.EventSource(response, EVENT_MAX_BYTES):
+                        event = stream.take(one.event, one.data)
+                        if event is not None:
+                            yield event
+            except HTTP_FAILURES as error:
+                self._run(stream.broken(self._config.unreachable(error)))
+            except OraculoError as error:
+                self._run(stream.broken(error))
+            else:
+                self._run(stream.broken(self._config.unreachable(ConnectionError("the stream was cut"))))
+
+    def ticket(self, ticket_id: str) -> r.TicketDetails:
+        """Return one ticket as it stands."""
+        return self._run(calls.ticket(ticket_id))
+
+    # -- dead letters ------------------------------------------------------------------------------------------------
+
+    @renamed(fila="queue", motivo="reason")
+    def dead_letters(
+        self, *, queue: str | None = None, reason: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> r.Page[r.DeadLetterDetails]:
+        """List messages that could not be handled, newest first, by page."""
+        return self._run(calls.dead_letters(queue=queue, reason=reason, limit=limit, cursor=cursor))
+
+    @renamed(id="letter_id")
+    def dead_letter(self, letter_id: int) -> r.DeadLetterDetails:
+        """Return one dead letter with its bytes."""
+        return self._run(calls.dead_letter(letter_id))
+
+    @renamed(id="letter_id")
+    def requeue_dead_letter(self, letter_id: int) -> r.RequeueAnswer:
+        """Hand the message in again, as it came. It stays a dead letter when it is refused again."""
+        return self._run(calls.requeue_dead_letter(letter_id))
+
+    @renamed(fila="queue", motivo="reason")
+    def requeue_dead_letters(self, *, queue: str | None = None, reason: str | None = None) -> r.BulkRequeueAnswer:
+        """Hand in again all that the filter names; one of the two is needed."""
+        return self._run(calls.requeue_dead_letters(queue=queue, reason=reason))
+
+    @renamed(id="letter_id", razao="note")
+    def discard_dead_letter(self, letter_id: int, note: str = "") -> None:
+        """Discard one dead letter; `note` is kept with the record of it."""
+        return self._run(calls.discard_dead_letter(letter_id, note))
+
+    @renamed(fila="queue", motivo="reason", razao="note")
+    def discard_dead_letters(
+        self, *, queue: str | None = None, reason: str | None = None, note: str = ""
+    ) -> r.DiscardAnswer:
+        """Discard all that the filter names; one of `queue` and `reason` is needed. `note` is kept with the record."""
+        return self._run(calls.discard_dead_letters(queue=queue, reason=reason, note=note))
+
+    # -- task types --------------------------------------------------------------------------------------------------
+
+    def task_types(self) -> dict[str, Any]:
+        """Return every task type and the request that it stands for."""
+        return self._run(calls.task_types())
+
+    @renamed(tipo="name")
+    def task_type(self, name: str) -> dict[str, Any]:
+        """Return the request that one task type stands for."""
+        return self._run(calls.task_type(name))
+
+    @renamed(tipo="name")
+    def put_task_type(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a request under a name; return it as it was kept."""
+        return self._run(calls.put_task_type(name, request))
+
+    @renamed(tipo="name")
+    def remove_task_type(self, name: str) -> None:
+        """Forget a task type."""
+        return self._run(calls.remove_task_type(name))
+
+    # -- keys --------------------------------------------------------------------------------------------------------
+
+    def keys(self) -> Keys:
+        """List the keys of the API, newest first, without their secrets."""
+        return self._run(calls.keys())
+
+    def create_key(
+        self,
+        role: str,
+        *,
+        tenant: str | None = None,
+        queues: Iterable[str] = (),
+        expires_s: float | None = None,
+        note: str = "",
+        max_open: int | None = None,
+        per_second: float | None = None,
+    ) -> r.MadeKeyDetails:
+        """Make a key. Its text is in `key`, this once. `queues` are those of the role `trabalhador`; `max_open` and
+        `per_second` limit what may be submitted with it."""
+        plan = calls.create_key(
+            role,
+            tenant=tenant,
+            queues=queues,
+            expires_s=expires_s,
+            note=note,
+            max_open=max_open,
+            per_second=per_second,
+        )
+        return self._run(plan)
+
+    def rotate_key(
+        self, key_id: str, *, overlap_s: float | None = None, expires_s: float | None = None
+    ) -> r.MadeKeyDetails:
+        """Give a key a new secret; the one before stays good for `overlap_s` (a day when it is not given)."""
+        return self._run(calls.rotate_key(key_id, overlap_s=overlap_s, expires_s=expires_s))
+
+    def revoke_key(self, key_id: str) -> r.KeyDetails:
+        """Make a key useless, and end its sessions."""
+        return self._run(calls.revoke_key(key_id))
+
+    def whoami(self) -> r.CallerDetails:
+        """Return who the server takes this client for, and what it may do."""
+        return self._run(calls.whoami())
+
+    # -- the server --------------------------------------------------------------------------------------------------
+
+    def workers(self) -> r.WorkersStatus:
+        """Return who is consuming what, when last seen, how much each holds, and how full the queues are."""
+        return self._run(calls.workers())
+
+    def brokers(self) -> r.BrokersStatus:
+        """Return the brokers as the server sees them, and when publishing switched."""
+        return self._run(calls.brokers())
+
+    def replicas(self) -> r.ReplicasStatus:
+        """Return the processes that share the server's database."""
+        return self._run(calls.replicas())
+
+    def metrics(self) -> str:
+        """Return the metrics of the server, in the text format of Prometheus."""
+        return self._run(calls.metrics())
+
+    def health(self) -> r.ServerHealth:
+        """Return the version of the server; raises when it does not answer."""
+        return self._run(calls.health())
+
+    def ready(self) -> r.ServerReadiness:
+        """Return what each check of the server found, also when it is not ready."""
+        return self._run(calls.ready())
+
+    def call(self, call: HttpCall) -> HttpAnswer:
+        """Make one call as it is; for what has no method of its own."""
+        try:
+            response = self._http.request(**self._config.request(call))
+        except HTTP_FAILURES as error:
+            raise self._config.unreachable(error) from error
+        return calls.read_answer(response.status_code, response.headers, response.content)
+
+    def _run(self, plan: CallPlan[T]) -> T:
+        """Do what the plan says, and return what it returns."""
+        try:
+            step = next(plan)
+            while True:
+                try:
+                    got = self._do(step)
+                except OraculoError as error:
+                    step = plan.throw(error)
+                else:
+                    step = plan.send(got)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+
+    def _do(self, step: HttpCall | Pause) -> HttpAnswer | None:
+        if isinstance(step, Pause):
+            time.sleep(step.seconds)
+            return None
+        return self.call(step)

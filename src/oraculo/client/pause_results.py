@@ -1,0 +1,42 @@
+"""What the server answers about pauses, as the client hands it on."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class PauseDetails(TypedDict):
+    """Who paused something, since when and why."""
+
+    ator: str | None
+    desde: str
+    motivo: str
+
+
+class PauseAnswer(TypedDict):
+    """How an orchestration stands; `mudou` is false when it was so before."""
+
+    correlation_id: str
+    status: str
+    pausada: bool
+    pausa: PauseDetails | None
+    prazo: str | None
+    mudou: bool
+
+
+class DestinationPauseDetails(TypedDict):
+    """A destination that is paused; `fila` is null where all are."""
+
+    fila: str | None
+    ator: str
+    desde: str
+    motivo: str
+
+
+class DestinationPauseAnswer(TypedDict):
+    """How a destination stands; `mudou` is false when it was so before."""
+
+    fila: str | None
+    pausada: bool
+    pausa: DestinationPauseDetails | None
+    mudou: bool

@@ -1,0 +1,29 @@
+"""How one notice of an orchestration stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class NoticePhase(StrEnum):
+    OWED = "owed"
+    BACKOFF = "backoff"
+    DELIVERED = "delivered"
+    GIVEN_UP = "given_up"
+
+
+@dataclass(slots=True)
+class NoticeState:
+    target: str  # "webhook", "fila" or "pai"
+    phase: NoticePhase = NoticePhase.OWED
+    attempt: int = 0
+    due_at: datetime | None = None
+    detail: str = ""
+
+
+def quiet_notices(webhook: str | None, queue: str | None, has_parent: bool) -> list[NoticeState]:
+    """The notices of an orchestration that begins: nothing is owed before its end."""
+    targets = [name for name, target in (("webhook", webhook), ("fila", queue), ("pai", has_parent)) if target]
+    return [NoticeState(target, NoticePhase.BACKOFF) for target in targets]

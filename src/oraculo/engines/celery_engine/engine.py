@@ -1,0 +1,115 @@
+"""The engine `celery`: the kernel with Celery tasks in the place of an effect runner, and no timers.
+
+`oraculo up` runs it to take requests and to hand over the answers of workers, which are plain JSON, to the tasks
+`resultado_coleta` and `resultado_execucao`; every process of a Celery worker runs it to execute tasks. Deadlines are
+looked after by the task `varrer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from celery import Celery
+
+from oraculo.chunks import chunks_by_size
+from oraculo.core.commands import RecordResult
+from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Kind
+from oraculo.engines.celery_engine.application import verify
+from oraculo.engines.celery_engine.effects import CeleryEffectRunner, TaskSender
+from oraculo.engines.celery_engine.routes import results_queue
+from oraculo.ports.work import Fate, Outcome, Work
+from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
+from oraculo.runtime.kernel.commands import CommandQueue
+from oraculo.runtime.kernel.kernel import Kernel
+from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
+from oraculo.runtime.kernel.states import States
+
+TASK_MAX_BYTES = 512 * 1024  # of messages in one task
+STOP_PATIENCE_S = 5.0  # Celery ends a worker that takes much longer, and what is left undone is in the journal
+TAKEOVER_DELAY = timedelta(seconds=5)  # what is overdue for so long is woken here: beat may not run
+
+
+def celery_engine(ports: KernelPorts, options: KernelOptions, app: Celery) -> Kernel:
+    """Assemble the engine of `oraculo up`. One process of the fleet at a time has the ceiling."""
+    verify(app)
+    queue, states, sender = CommandQueue(), States(ports.store), TaskSender(app, ports.clock)
+    shared = ports.store.sharing
+    ceiling: JournalCeiling | None = None
+    if options.ceiling is not None and shared is not None:
+        ceiling = JournalCeiling(shared, ports.clock, sender, options.ceiling)
+    effects = CeleryEffectRunner(
+        sender,
+        scheduled(options),
+        lambda: 0 if ceiling is None else ceiling.held_back,
+        report=queue.enqueue,
+        children=ports.children,
+    )
+    answers = AnswerHandover(queue, sender)
+    kernel = Kernel(
+        ports,
+        options,
+        queue,
+        states,
+        effects,
+        takeover_delay=TAKEOVER_DELAY,
+        answers=answers.hand_over,
+        stop_patience_s=STOP_PATIENCE_S,
+    )
+    if ceiling is not None:
+        kernel.add("ceiling", ceiling.run)
+    return kernel
+
+
+def celery_front(ports: KernelPorts, options: KernelOptions, app: Celery) -> Kernel:
+    """Assemble the engine of a process that commits what is handed in here and leaves the rest to others: one that only
+    takes requests, or one of a Celery worker."""
+    verify(app)
+    queue, states = CommandQueue(), States(ports.store)
+    effects = CeleryEffectRunner(
+        TaskSender(app, ports.clock), scheduled(options), report=queue.enqueue, children=ports.children
+    )
+    return Kernel(ports, options, queue, states, effects, stop_patience_s=STOP_PATIENCE_S)
+
+
+def scheduled(options: KernelOptions) -> Callable[[Orchestration], bool]:
+    """Return what says of an orchestration whether the ceiling sends its orders."""
+    if options.ceiling is None:
+        return lambda _state: False
+    return lambda state: state.plan.profile.has_journal_ceiling
+
+
+class AnswerHandover:
+    """Hands answers of workers to the tasks that record them."""
+
+    def __init__(self, queue: CommandQueue, sender: TaskSender) -> None:
+        self._queue = queue
+        self._sender = sender
+
+    async def hand_over(self, works: list[Work]) -> list[Outcome]:
+        """Send answers on as they came. Those that are too large for a task, or cannot be read, are dealt with here.
+        Durable when it returns."""
+        ours = [work for work in works if not _fits(work)]
+        outcomes = dict(zip(map(id, ours), await self._queue.submit(ours, piecewise=True), strict=True))
+        for task, messages in _by_task([work for work in works if id(work) not in outcomes]).items():
+            for some in chunks_by_size(messages, TASK_MAX_BYTES, lambda message: len(message["corpo"])):
+                await self._sender.send(task, results_queue(task), {"mensagens": some})
+        return [outcomes.get(id(work)) or Outcome(Fate.APPLIED) for work in works]
+
+
+def _fits(work: Work) -> bool:
+    return isinstance(work.command, RecordResult) and len(work.body) <= TASK_MAX_BYTES
+
+
+def _by_task(works: Sequence[Work]) -> dict[str, list[dict[str, str]]]:
+    found: dict[str, list[dict[str, str]]] = {}
+    for work in works:
+        if isinstance(work.command, RecordResult):
+            message = {"corpo": work.body.decode(), "fila": work.queue, "broker": work.broker}
+            found.setdefault(_task_of(work.command), []).append(message)
+    return found
+
+
+def _task_of(answer: RecordResult) -> str:
+    return "resultado_execucao" if answer.kind is Kind.EXECUCAO else "resultado_coleta"

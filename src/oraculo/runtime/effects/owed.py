@@ -1,0 +1,55 @@
+"""One order that is owed to a worker, as it travels through the effect runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from oraculo.core.state import Orchestration
+from oraculo.ports.broker import Outgoing
+
+# Filters out (position, attempt) pairs of a run that are known to be settled.
+StillOwed = Callable[[int, Sequence[tuple[int, int]]], Sequence[tuple[int, int]]]
+
+
+class FilterOwed(Protocol):
+    """Filters out (position, attempt) pairs of a run that are settled; the store is asked when the run is not in
+    memory. With `running_too` tickets that are with workers still count. Raises StoreError."""
+
+    async def __call__(
+        self, run: int, tickets: Sequence[tuple[int, int]], *, running_too: bool
+    ) -> Sequence[tuple[int, int]]: ...
+
+
+async def keep_all(run: int, tickets: Sequence[tuple[int, int]], *, running_too: bool) -> Sequence[tuple[int, int]]:
+    return tickets
+
+
+@dataclass(slots=True)
+class OwedOrder:
+    """`message` is written when it is about to be published, so that what waits takes no room."""
+
+    state: Orchestration
+    position: int
+    attempt: int
+    since: datetime
+    message: Outgoing | None = None
+    pauses: int = 0  # that its orchestration had behind it when the order was taken
+
+    @property
+    def run(self) -> int:
+        return self.state.run
+
+    @property
+    def queue(self) -> str:
+        return self.state.plan.tasks[self.position].queue
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        return self.state.run, self.position, self.attempt
+
+    @property
+    def is_retry(self) -> bool:
+        return self.attempt > 1

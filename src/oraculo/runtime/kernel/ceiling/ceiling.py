@@ -1,0 +1,99 @@
+"""How many tickets of plans with priorities, those of Fluxo C first of all, may be with workers at the same time, over
+all plans; the most urgent go first.
+
+What may not go yet waits here, in memory: the journal says that it is owed, so a crash forgets nothing. The place of a
+ticket is free again as soon as its attempt is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Generic, TypeVar
+
+from oraculo.core.priority import urgency
+from oraculo.core.state import Orchestration
+from oraculo.ports.clock import Clock
+
+T = TypeVar("T")
+Order = tuple[int, int, int]  # run, position, attempt
+Score = Callable[[], float]
+
+
+def score_of(state: Orchestration, position: int, since: datetime, clock: Clock) -> Score:
+    """Return how urgent a ticket that is owed since then is, at any moment: more and more while it waits."""
+    fresh, timeout = state.plan.profile.score_of(position), state.plan.tasks[position].timeout
+    return lambda: fresh.at_urgency(urgency(since, since + timeout, clock.now())).value
+
+
+class ConcurrencyCeiling(Generic[T]):
+    """Counts tickets that are with workers, and keeps what has to wait, the most urgent first. `limit` can be changed
+    at any time; lowering it takes nothing back."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._waiting: list[tuple[float, int, Order, Score, T]] = []  # -score, when it came, order, score, what
+        self._held: set[tuple[int, int]] = set()  # (run, position) of those that wait
+        self._count = count()
+        self._out: dict[int, dict[int, int]] = {}  # run → positions that are with workers → attempt
+        self.out = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, order: Order, score: Score, what: T) -> None:
+        self._held.add(order[:2])
+        heappush(self._waiting, (-score(), next(self._count), order, score, what))
+
+    def holds(self, run: int, position: int) -> bool:
+        """Return whether the order of this ticket waits here."""
+        return (run, position) in self._held
+
+    def due(self, wanted: Callable[[T], bool]) -> list[T]:
+        """Return what may go now, the most urgent first. What is not wanted any more is forgotten on the way."""
+        due: list[T] = []
+        while self._waiting and self.out < self.limit:
+            _, _, order, _, what = heappop(self._waiting)
+            self._held.discard(order[:2])
+            if wanted(what):
+                self.let_out(order)
+                due.append(what)
+        return due
+
+    def let_out(self, order: Order) -> None:
+        """Count an order that is on its way to a worker, or there."""
+        run, position, attempt = order
+        positions = self._out.setdefault(run, {})
+        self.out += position not in positions
+        positions[position] = attempt
+
+    def with_workers(self, state: Orchestration, forgotten: Callable[[str], bool] = lambda _queue: False) -> None:
+        """Count what is with workers already, after a restart, if not in a queue that was forgotten."""
+        for position, ticket in enumerate(state.tickets):
+            if ticket.running and not forgotten(state.plan.tasks[position].queue):
+                self.let_out((state.run, position, ticket.attempt))
+
+    def settle(self, state: Orchestration) -> None:
+        """Make room for what this orchestration has no longer with workers."""
+        positions = self._out.get(state.run, {})
+        for position, attempt in list(positions.items()):
+            if not state.wants_answer(position, attempt):
+                del positions[position]
+                self.out -= 1
+        if not positions:
+            self._out.pop(state.run, None)
+
+    def rescore(self, wanted: Callable[[T], bool]) -> None:
+        """Order what waits by its urgency now; forget what is not wanted any more."""
+        self._waiting = [
+            (-score(), n, order, score, what) for _, n, order, score, what in self._waiting if wanted(what)
+        ]
+        self._held = {order[:2] for _, _, order, _, _ in self._waiting}
+        heapify(self._waiting)
+
+    @property
+    def runs(self) -> list[int]:
+        """The orchestrations that have tickets with workers."""
+        return list(self._out)

@@ -1,0 +1,315 @@
+"""Workers over plain HTTP: messages are leased, answered, kept alive and given back.
+
+A lease is a delivery that the orchestrator holds for a worker. When it expires the message goes back to its queue; an
+answer that comes later still counts, unless another worker was faster. Tickets that are closed meanwhile are not handed
+out any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from oraculo.core.commands import RecordResult
+from oraculo.core.state import Orchestration
+from oraculo.core.tenants import in_tenant, local_name, queue_in, tenant_of
+from oraculo.core.ticket_id import parse_ticket_id
+from oraculo.errors import BrokerError, UnknownIdError, WireError
+from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
+from oraculo.ports.clock import Clock
+from oraculo.ports.destination_pauses import DestinationGate
+from oraculo.ports.work import Work
+from oraculo.wire import mensagem, names
+
+log = structlog.get_logger("oraculo.gateway")
+
+LEASE = timedelta(seconds=30)
+SWEEP_INTERVAL_S = 0.5
+PAUSED_RETRY_S = 0.5  # after which a message of a paused orchestration is looked at again
+WORKER_FORGOTTEN_AFTER = timedelta(minutes=10)
+WORKERS_MAX, WORKER_MAX_QUEUES = 2000, 200  # of those that are remembered; others are served too
+QUEUES_REMEMBERED_MAX = 20_000  # over all workers
+
+
+@dataclass(slots=True)
+class Lease:
+    lease_id: str
+    delivery: Delivery
+    ticket: tuple[str, int] | None  # ticket_id, attempt
+    worker: str
+    expires_at: datetime
+    length: timedelta
+
+    @property
+    def worker_key(self) -> str:
+        return in_tenant(tenant_of(self.delivery.queue), self.worker)
+
+
+@dataclass(slots=True)
+class WorkerSeen:
+    """`over` says how it gets its work. Of those that take it from a broker only the answers are known. `key` tells it
+    from one of the same name of another tenant."""
+
+    key: str
+    queues: set[str]
+    last_seen: datetime
+    over: str = "http"
+    leased: int = 0
+    answered: int = 0
+
+    @property
+    def name(self) -> str:
+        """What it calls itself."""
+        return local_name(self.key)
+
+
+class HttpLeases:
+    def __init__(
+        self,
+        broker: Broker,
+        clock: Clock,
+        state_of: Callable[[int], Awaitable[Orchestration | None]],
+        queues: names.QueueNames = names.USUAL,
+        gate: DestinationGate | None = None,
+    ) -> None:
+        self._broker = broker
+        self._clock = clock
+        self._state_of = state_of
+        self._names = queues
+        self._gate = gate
+        self._leases: dict[str, Lease] = {}
+        self._by_ticket: dict[str, set[str]] = {}
+        self.workers: dict[str, WorkerSeen] = {}
+        self._queues_remembered = 0
+
+    def __len__(self) -> int:
+        return len(self._leases)
+
+    def saw(self, worker: str, queue: str, leased: int = 0) -> None:
+        """A worker asked for messages of this queue, or keeps one; it took `leased` of them."""
+        seen = self._remembered(worker, queue, "http")
+        if seen is not None:
+            seen.leased += leased
+
+    def _remembered(self, worker: str, queue: str, over: str) -> WorkerSeen | None:
+        """What is known of a worker, now that it was seen at this queue; None when too many are known already. Anyone
+        may call himself anything, so that names have a limit."""
+        key = in_tenant(tenant_of(queue), worker)
+        seen = self.workers.get(key)
+        now = self._clock.now()
+        if seen is None:
+            if len(self.workers) >= WORKERS_MAX:
+                return None
+            seen = self.workers[key] = WorkerSeen(key, set(), now, over)
+        full = len(seen.queues) >= WORKER_MAX_QUEUES or self._queues_remembered >= QUEUES_REMEMBERED_MAX
+        if queue not in seen.queues and not full:
+            seen.queues.add(queue)
+            self._queues_remembered += 1
+        seen.last_seen = now
+        return seen
+
+    def heard(self, work: Work) -> None:
+        """Record that a worker answered over the broker. A worker that gives no name is known by its queue."""
+        answer = work.command
+        if not isinstance(answer, RecordResult) or answer.kind is None:
+            return
+        tenant, queue = tenant_of(work.queue), work.served
+        if not queue:
+            if answer.name is None:
+                return
+            queue = self._names.of(answer.kind, answer.name)
+        queue = queue_in(tenant, queue) or ""
+        if not names.is_queue_name(queue):  # a worker may call its source anything
+            return
+        seen = self._remembered(work.worker or f"({queue})", queue, "broker")
+        if seen is not None:
+            seen.answered += 1
+
+    async def lease(self, queue: str, limit: int, wait: float, worker: str, length: timedelta = LEASE) -> list[Lease]:
+        """Up to `limit` messages, as soon as there are any; an empty list after `wait` seconds."""
+        until = asyncio.get_running_loop().time() + wait
+        self.saw(worker, queue)
+        while True:
+            left = until - asyncio.get_running_loop().time()
+            if self._gate is not None and self._gate.holds(queue) and not await self._gate.wait_open(queue, left):
+                return []
+            deliveries = await self._broker.fetch(queue, limit=limit, wait=max(0.0, left))
+            leases = await self._grant_all(deliveries, worker, length)
+            if leases or left <= 0:
+                self.saw(worker, queue, len(leases))
+                return leases
+
+    async def _grant_all(self, deliveries: Sequence[Delivery], worker: str, length: timedelta) -> list[Lease]:
+        """Leases of those that still need work. When the caller goes away half way, all of them go back."""
+        leases: list[Lease] = []
+        done = 0
+        try:
+            for delivery in deliveries:
+                lease = await self._grant(delivery, worker, length)
+                done += 1
+                if lease is not None:
+                    leases.append(lease)
+        except BaseException:
+            for lease in leases:
+                if self._pop(lease.lease_id) is not None:  # it may have been answered meanwhile
+                    await self._settle(Settlement(lease.delivery, Settle.RETRY))
+            for delivery in deliveries[done:]:
+                await self._settle(Settlement(delivery, Settle.RETRY))
+            raise
+        return leases
+
+    async def _grant(self, delivery: Delivery, worker: str, length: timedelta) -> Lease | None:
+        """A lease, unless the ticket needs no work any more; then the message is done with."""
+        ticket: tuple[str, int] | None = None
+        try:
+            message = mensagem.parse_order(delivery.body)
+        except WireError:
+            message = None
+        if message is not None and message.ticket_id is not None:
+            ticket = (message.ticket_id, message.tentativa or 1)
+            state = await self._run_of(ticket[0])
+            if not _wants(state, *ticket):
+                await self._settle(Settlement(delivery))
+                return None
+            if _is_paused(state):  # it stays here until the orchestration goes on
+                await self._settle(Settlement(delivery, Settle.RETRY, PAUSED_RETRY_S))
+                return None
+        lease = Lease(secrets.token_urlsafe(18), delivery, ticket, worker, self._clock.now() + length, length)
+        self._leases[lease.lease_id] = lease
+        if ticket is not None:
+            self._by_ticket.setdefault(ticket[0], set()).add(lease.lease_id)
+        return lease
+
+    async def _run_of(self, ticket_id: str) -> Orchestration | None:
+        """The orchestration of a ticket; None when it is not known."""
+        parsed = parse_ticket_id(ticket_id)
+        return None if parsed is None else await self._state_of(parsed[0])
+
+    async def _wanted(self, ticket_id: str, attempt: int) -> bool:
+        return _wants(await self._run_of(ticket_id), ticket_id, attempt)
+
+    async def answered(self, ticket_id: str, attempt: int | None) -> None:
+        """A durable result settles the leases of its ticket."""
+        for lease_id in list(self._by_ticket.get(ticket_id, ())):
+            lease = self._leases.get(lease_id)
+            if lease is None:  # it expired while we were settling another
+                continue
+            if attempt is not None and lease.ticket != (ticket_id, attempt):
+                continue
+            self._pop(lease_id)
+            await self._settle(Settlement(lease.delivery))
+            seen = self.workers.get(lease.worker_key)
+            if seen is not None:
+                seen.answered += 1
+                seen.last_seen = self._clock.now()
+
+    async def answered_without_ticket(self, runs: Collection[int]) -> None:
+        """Durable results that did not say which ticket they are for: whatever needs no work any more is settled."""
+        for ticket_id in list(self._by_ticket):
+            parsed = parse_ticket_id(ticket_id)
+            if parsed is None or parsed[0] not in runs:
+                continue
+            for lease_id in list(self._by_ticket.get(ticket_id, ())):
+                lease = self._leases.get(lease_id)
+                if lease is not None and lease.ticket is not None and not await self._wanted(*lease.ticket):
+                    await self.answered(*lease.ticket)
+
+    def queue_of(self, lease_id: str) -> str | None:
+        """The queue that a lease is from; None when there is no such lease (any more)."""
+        lease = self._leases.get(lease_id)
+        return None if lease is None else lease.delivery.queue
+
+    def extend(self, lease_id: str, length: timedelta | None = None) -> Lease:
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            raise UnknownIdError("lease", lease_id)
+        lease.length = length or lease.length
+        lease.expires_at = self._clock.now() + lease.length
+        self.saw(lease.worker, lease.delivery.queue)
+        return lease
+
+    async def still_wanted(self, lease: Lease) -> bool:
+        return lease.ticket is None or await self._wanted(*lease.ticket)
+
+    async def release(self, lease_id: str, delay: float = 0.0) -> None:
+        lease = self._pop(lease_id)
+        if lease is None:
+            raise UnknownIdError("lease", lease_id)
+        await self._settle(Settlement(lease.delivery, Settle.RETRY, delay))
+
+    async def done(self, lease_id: str) -> bool:
+        """A message that wants no result (a notice) was used. False when it is an order, which wants one."""
+        lease = self._leases.get(lease_id)
+        if lease is None:
+            raise UnknownIdError("lease", lease_id)
+        if lease.ticket is not None:
+            return False
+        self._pop(lease_id)
+        await self._settle(Settlement(lease.delivery))
+        return True
+
+    async def run(self) -> None:
+        """Take back what expired, for ever."""
+        while True:
+            await asyncio.sleep(SWEEP_INTERVAL_S)
+            await self.sweep()
+
+    async def sweep(self) -> int:
+        now = self._clock.now()
+        expired = [lease for lease in self._leases.values() if lease.expires_at <= now]
+        for lease in expired:
+            self._pop(lease.lease_id)
+            log.warning("lease expired", worker=lease.worker, queue=lease.delivery.queue, ticket_id=lease.ticket)
+        for lease in expired:
+            await self._settle(Settlement(lease.delivery, Settle.RETRY))
+        for name in [name for name, seen in self.workers.items() if now - seen.last_seen > WORKER_FORGOTTEN_AFTER]:
+            self._queues_remembered -= len(self.workers.pop(name).queues)
+        return len(expired)
+
+    @property
+    def over_http(self) -> int:
+        """How many workers over HTTP were seen lately."""
+        return sum(1 for seen in self.workers.values() if seen.over == "http")
+
+    def load(self) -> dict[str, int]:
+        """Key of a worker → messages it holds."""
+        held: dict[str, int] = {}
+        for lease in self._leases.values():
+            held[lease.worker_key] = held.get(lease.worker_key, 0) + 1
+        return held
+
+    def seen_of(self, tenant: str) -> list[WorkerSeen]:
+        """The workers of a tenant that were seen lately."""
+        return [seen for seen in self.workers.values() if tenant_of(seen.key) == tenant]
+
+    async def _settle(self, settlement: Settlement) -> None:
+        try:
+            await self._broker.settle([settlement])
+        except BrokerError as error:
+            log.warning("settle failed", queue=settlement.delivery.queue, error=str(error))
+
+    def _pop(self, lease_id: str) -> Lease | None:
+        lease = self._leases.pop(lease_id, None)
+        if lease is not None and lease.ticket is not None:
+            ids = self._by_ticket.get(lease.ticket[0], set())
+            ids.discard(lease_id)
+            if not ids:
+                self._by_ticket.pop(lease.ticket[0], None)
+        return lease
+
+
+def _wants(state: Orchestration | None, ticket_id: str, attempt: int) -> bool:
+    """True unless it is known that an answer to this attempt would not count."""
+    parsed = parse_ticket_id(ticket_id)
+    if state is None or parsed is None or parsed[1] >= len(state.tickets):
+        return True
+    return state.wants_answer(parsed[1], attempt)
+
+
+def _is_paused(state: Orchestration | None) -> bool:
+    return state is not None and state.paused is not None

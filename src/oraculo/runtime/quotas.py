@@ -1,0 +1,101 @@
+"""Limits of keys and tenants: how many orchestrations may be open at once, and how many are submitted in a second.
+
+What is open is counted in the store, so all processes on it count the same; what this process has accepted and not
+stored yet is added. The rate is a bucket of one second's submissions, for each key or tenant and process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from oraculo.core.access import NO_LIMITS, Actor, Limits
+from oraculo.core.tenants import DEFAULT_TENANT
+from oraculo.errors import QuotaError
+from oraculo.ports.api_keys import ApiKeys
+from oraculo.ports.tenants import TenantRegistry
+from oraculo.runtime.tenants import KnowsTenants
+
+
+class QuotaStore(ApiKeys, TenantRegistry, Protocol):
+    pass
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """Submissions that may come at once, as of an instant."""
+
+    left: float
+    at: datetime
+
+
+class Quotas:
+    """`tenants` knows the limits of tenants; without it they have none."""
+
+    def __init__(self, store: QuotaStore, now: Callable[[], datetime], tenants: KnowsTenants | None = None) -> None:
+        self._store = store
+        self._now = now
+        self._tenants = tenants
+        self._buckets: dict[str, _Bucket] = {}
+        self._under_way: dict[str, int] = {}  # key or tenant → accepted here, not stored yet
+
+    def _limits(self, actor: Actor) -> Limits:
+        """Those of the tenant that the actor works in."""
+        return NO_LIMITS if self._tenants is None else self._tenants.limits_of(actor.tenant)
+
+    async def check(self, actor: Actor, count: int = 1) -> None:
+        """Raise QuotaError when the actor, or its tenant, may not submit so many more now."""
+        if self._tenants is not None and actor.tenant != DEFAULT_TENANT:
+            await self._tenants.ensure(actor.tenant)
+        own, shared = actor.limits, self._limits(actor)
+        if own.open is not None:
+            _check_open(f"the key {actor.id}", own.open, await self._open_of_key(actor), count)
+        if shared.open is not None:
+            stored = await self._store.open_runs_in(actor.tenant, shared.open)
+            open = stored + self._under_way.get(_tenant(actor), 0)
+            _check_open(f"the tenant {actor.tenant}", shared.open, open, count)
+        if own.per_second is not None:
+            self._spend(actor.id, f"the key {actor.id}", own.per_second, count)
+        if shared.per_second is not None:
+            self._spend(_tenant(actor), f"the tenant {actor.tenant}", shared.per_second, count)
+
+    async def _open_of_key(self, actor: Actor) -> int:
+        return await self._store.open_runs_of(actor.id) + self._under_way.get(actor.id, 0)
+
+    def _spend(self, key: str, who: str, rate: float, count: int) -> None:
+        now, most = self._now(), max(1.0, rate)
+        bucket = self._buckets.setdefault(key, _Bucket(most, now))
+        bucket.left = min(most, bucket.left + rate * max(0.0, (now - bucket.at).total_seconds()))
+        bucket.at = now
+        if bucket.left < min(count, most):
+            wait_s = (min(count, most) - bucket.left) / rate
+            raise QuotaError("per_second", f"{who} may submit {rate:g} orchestrations a second", wait_s)
+        bucket.left -= count  # more than a second's worth at once is paid back before the next
+
+    @contextmanager
+    def under_way(self, actor: Actor, count: int = 1) -> Iterator[None]:
+        """Count so many as open while they are being stored."""
+        limited = ((actor.id, actor.limits), (_tenant(actor), self._limits(actor)))
+        counted = [key for key, limits in limited if limits.open is not None]
+        for key in counted:
+            self._under_way[key] = self._under_way.get(key, 0) + count
+        try:
+            yield
+        finally:
+            for key in counted:
+                left = self._under_way.pop(key) - count
+                if left:
+                    self._under_way[key] = left
+
+
+def _tenant(actor: Actor) -> str:
+    """What a tenant is counted under; no key has such an id."""
+    return f"tenant:{actor.tenant}"
+
+
+def _check_open(who: str, most: int, open: int, count: int) -> None:
+    if open + count > most:
+        raise QuotaError("open", f"{who} may have {most} orchestrations open, {open} are")

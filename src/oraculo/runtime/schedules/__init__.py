@@ -1,0 +1,1 @@
+"""Schedules: what users do with them (book.py), and the loop that starts their runs (firing.py)."""

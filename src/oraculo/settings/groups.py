@@ -1,0 +1,377 @@
+"""Every setting, declared once, in groups: `settings.kafka.topics.tickets`, `settings.temporal.host`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oraculo.settings import readers as read
+from oraculo.settings.declare import group, setting
+
+AUTO = "auto"
+MESSAGE_FORMATS = (AUTO, "avro", "json")
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+OTEL_SAMPLERS = ("parentbased_traceidratio", "traceidratio")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+MONTH_MS = 2_592_000_000
+PORT = read.whole(1, 65535)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """The PostgreSQL that keeps state when ORACULO_STORE is not set."""
+
+    host: str = setting(
+        "POSTGRES_HOST",
+        "",
+        read.text,
+        "When ORACULO_STORE is not set: state is kept in PostgreSQL on this host",
+    )
+    port: int = setting("POSTGRES_PORT", "5432", PORT, "Its port")
+    database: str = setting(
+        "POSTGRES_DATABASE",
+        "oraculo",
+        read.required,
+        "Its database; one of Temporal's (`temporal`, `temporal_visibility`) is left to Temporal, and `oraculo` beside "
+        "it is used, and made if need be",
+    )
+    user: str = setting("POSTGRES_USER", "oraculo", read.required, "The user that connects to it")
+    password: str = setting("POSTGRES_PASSWORD", "", read.text, "The password of that user", secret=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultsSettings:
+    """What an orchestration gets when its request does not say."""
+
+    timeout_ms: int = setting(
+        "SLA_DEFAULT_TIMEOUT_MS",
+        "3600000",
+        read.whole(1, MONTH_MS),
+        "How long an orchestration may take when the request does not say; when it is set, plans of Fluxo C too "
+        "(else they have four hours)",
+    )
+    ticket_timeout_s: float = setting(
+        "ORACULO_TICKET_TIMEOUT_S",
+        "60",
+        read.number(0.01, 2592000),
+        "How long one attempt may take when the request does not say",
+    )
+    max_attempts: int = setting(
+        "ORACULO_MAX_TENTATIVAS", "3", read.whole(1, 100), "Attempts per ticket when the request does not say"
+    )
+    retry_base_s: float = setting(
+        "ORACULO_RETRY_BASE_S",
+        "1",
+        read.number(0.001, 3600),
+        "Longest wait before the second attempt; it doubles from there. When this or ORACULO_RETRY_CAP_S is set, both "
+        "apply to tickets of Fluxo C too",
+    )
+    retry_cap_s: float = setting(
+        "ORACULO_RETRY_CAP_S", "60", read.number(0.001, 86400), "Longest wait between two attempts"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSettings:
+    """One process of several on one database."""
+
+    name: str = setting(
+        "ORACULO_REPLICA_NAME", "", read.text, "The name of this process among those on one database; else host:pid"
+    )
+    lease_s: float = setting(
+        "ORACULO_REPLICA_LEASE_S",
+        "10",
+        read.number(1, 300),
+        "How long a process on a shared database may give no sign of life before others take over",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """The Redis that several processes share as a cache."""
+
+    url: str = setting(
+        "ORACULO_CACHE",
+        "",
+        read.optional(read.url("redis", "rediss", several=False)),
+        "Redis that several processes share as a cache, redis://; else none",
+    )
+    cluster_nodes: str = setting(
+        "REDIS_CLUSTER_NODES",
+        "",
+        read.nodes,
+        "When ORACULO_CACHE is not set: host:port of the cache, a server alone or any nodes of a cluster",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CelerySettings:
+    """The servers of the engine `celery`."""
+
+    broker: str = setting(
+        "ORACULO_CELERY_BROKER",
+        "",
+        read.optional(read.url("amqp", "amqps", "pyamqp", "redis", "rediss", several=False)),
+        "Where Celery's tasks travel, amqp:// (pyamqp:// too) or redis://; else as ORACULO_BROKER",
+    )
+    backend: str = setting(
+        "ORACULO_CELERY_BACKEND",
+        "",
+        read.optional(read.url("redis", "rediss", several=False)),
+        "Celery's result backend, redis://; else none",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalSettings:
+    """The server of the engine `temporal`."""
+
+    enabled: bool = setting(
+        "TEMPORAL_ENABLED",
+        "false",
+        read.flag,
+        "When ORACULO_ENGINE is not set: `true`: the engine is `temporal`; `false`: it is not, although TEMPORAL_HOST "
+        "is set",
+    )
+    host: str = setting(
+        "TEMPORAL_HOST",
+        "127.0.0.1",
+        read.host,
+        "Where Temporal is; when it is set, and neither ORACULO_ENGINE nor TEMPORAL_ENABLED is, the engine is "
+        "`temporal`",
+    )
+    port: int = setting("TEMPORAL_PORT", "7233", PORT, "Its port")
+    namespace: str = setting("TEMPORAL_NAMESPACE", "default", read.word, "Its namespace, which has to exist")
+    task_queue: str = setting(
+        "TEMPORAL_TASK_QUEUE", "orchestration-tasks", read.word, "The task queue of the workflows"
+    )
+    tls: bool = setting("TEMPORAL_TLS", "false", read.flag, "`true`: the connection to Temporal is encrypted")
+    api_key: str = setting("TEMPORAL_API_KEY", "", read.text, "Key for Temporal, where it asks for one", secret=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowCSettings:
+    """The rules of Fluxo C."""
+
+    mode: str = setting(
+        "ORACULO_FLOW_C",
+        "auto",
+        read.one_of("auto", "on", "off"),
+        "Whether decisions and plans of Fluxo C are taken; auto: with `memory://`, or where there is Kafka",
+    )
+    min_timeout_ms: int = setting(
+        "SLA_TICKET_MIN_TIMEOUT_MS",
+        "60000",
+        read.whole(1, MONTH_MS),
+        "Least time that one attempt of a ticket of Fluxo C gets",
+    )
+    timeout_multiplier: float = setting(
+        "SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER",
+        "3.0",
+        read.number(0.01, 1000),
+        "How many times its estimated duration that attempt gets",
+    )
+    max_parallel_tickets: int = setting(
+        "SCHEDULER_MAX_PARALLEL_TICKETS",
+        "100",
+        read.whole(1, 1000000),
+        "Tickets of Fluxo C, and of plans whose tasks have a priority, that may run at once; those with the highest "
+        "priority go first",
+    )
+    capabilities: tuple[str, ...] = setting(
+        "ORACULO_CAPABILITIES",
+        "",
+        read.offers,
+        "What classes of workers can do (class=capability+capability, several with commas between): a task of Fluxo C "
+        "goes to a class that has all the capabilities that it requires",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopicsSettings:
+    """The topics of Fluxo C."""
+
+    consensus: str = setting(
+        "KAFKA_CONSENSUS_TOPIC", "plans.consensus", read.topic, "Where consolidated decisions come from"
+    )
+    tickets: str = setting("KAFKA_TICKETS_TOPIC", "execution.tickets", read.topic, "Where tickets are published")
+    results: str = setting("KAFKA_RESULTS_TOPIC", "execution.results", read.topic, "Where their results come from")
+    telemetry: str = setting(
+        "KAFKA_TELEMETRY_TOPIC",
+        "telemetry.orchestration",
+        read.topic,
+        "Where the telemetry frame of a plan is published",
+    )
+    incidents: str = setting(
+        "KAFKA_INCIDENTS_TOPIC", "orchestration.incidents", read.topic, "Where incidents are published"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSettings:
+    """The Kafka of Fluxo C, apart from ORACULO_BROKER."""
+
+    servers: str = setting(
+        "KAFKA_BOOTSTRAP_SERVERS",
+        "",
+        read.nodes,
+        "`host:port` of the Kafka of Fluxo C, several with commas between; empty: its topics are on ORACULO_BROKER",
+    )
+    topics: KafkaTopicsSettings = group(KafkaTopicsSettings, "Topics of Fluxo C")
+    group_id: str = setting(
+        "KAFKA_CONSUMER_GROUP_ID",
+        "orchestrator-dynamic",
+        read.topic,
+        "The consumer group that reads decisions and results of Fluxo C",
+    )
+    workers_group_id: str = setting(
+        "KAFKA_WORKERS_GROUP_ID",
+        "worker-agents",
+        read.topic,
+        "The consumer group of workers that are not Oráculo's: the depth of KAFKA_TICKETS_TOPIC is what neither they "
+        "nor Oráculo's own have taken",
+    )
+    schema_registry: str = setting(
+        "KAFKA_SCHEMA_REGISTRY_URL",
+        "",
+        read.optional(read.url("http", "https", several=False)),
+        "Schema registry that knows other writers' Avro schemas; empty: the shipped schemas with their own ids",
+    )
+    message_format: str = setting(
+        "KAFKA_MESSAGE_FORMAT",
+        AUTO,
+        read.one_of(*MESSAGE_FORMATS),
+        "How records of Fluxo C are written on Kafka: `avro`, `json`, or `auto`: Avro with KAFKA_SCHEMA_REGISTRY_URL, "
+        "JSON without, as the original's services read them",
+    )
+    security_protocol: str = setting(
+        "KAFKA_SECURITY_PROTOCOL",
+        "PLAINTEXT",
+        read.one_of(*SECURITY_PROTOCOLS),
+        f"How KAFKA_BOOTSTRAP_SERVERS is spoken to: {', '.join(SECURITY_PROTOCOLS)}",
+    )
+    sasl_mechanism: str = setting(
+        "KAFKA_SASL_MECHANISM",
+        "PLAIN",
+        read.one_of(*SASL_MECHANISMS),
+        f"How to log in there: {', '.join(SASL_MECHANISMS)}",
+    )
+    user: str = setting("KAFKA_SASL_USERNAME", "", read.text, "The user that logs in there")
+    password: str = setting("KAFKA_SASL_PASSWORD", "", read.text, "The password of that user", secret=True)
+    ca: str = setting(
+        "KAFKA_SSL_CA_LOCATION",
+        "",
+        read.text,
+        "With SSL: file of the authorities that those servers are known by; empty: those of the system",
+    )
+    cert: str = setting(
+        "KAFKA_SSL_CERTIFICATE_LOCATION", "", read.text, "With SSL: file of the certificate to show them"
+    )
+    key: str = setting(
+        "KAFKA_SSL_KEY_LOCATION", "", read.text, "File of its private key, without a password; empty: in the same file"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WebhooksSettings:
+    """How webhooks are signed, and where they may go."""
+
+    secrets: tuple[str, ...] = setting(
+        "ORACULO_WEBHOOK_SECRET",
+        "",
+        read.secrets,
+        "`whsec_…` that signs webhooks; several, separated by commas, while one is being replaced",
+    )
+    allow: tuple[str, ...] = setting(
+        "ORACULO_WEBHOOK_ALLOW", "", read.several, "`host:port` that webhooks may reach although private or without TLS"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MongoDBSettings:
+    """The MongoDB that the audit is written to."""
+
+    uri: str = setting(
+        "MONGODB_URI", "", read.mongodb, "MongoDB that the [audit](audit.md) is written to, `mongodb://…`; empty: none"
+    )
+    database: str = setting("MONGODB_DATABASE", "neural_hive_orchestration", read.mongodb_database, "Its database")
+    max_pool: int = setting("MONGODB_MAX_POOL_SIZE", "100", read.whole(1, 10000), "Connections to it at most")
+    min_pool: int = setting("MONGODB_MIN_POOL_SIZE", "10", read.whole(0, 10000), "Connections to it that are kept")
+    fail_open_tickets: bool = setting(
+        "MONGODB_FAIL_OPEN_EXECUTION_TICKETS",
+        "false",
+        read.flag,
+        "Whether a ticket that MongoDB refuses for good may be left out; else the audit stops there",
+    )
+    fail_open_validations: bool = setting(
+        "MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "true", read.flag, "The same for the validation of a plan"
+    )
+    fail_open_results: bool = setting(
+        "MONGODB_FAIL_OPEN_WORKFLOW_RESULTS", "true", read.flag, "The same for the result of an orchestration"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LogsSettings:
+    """What is logged, and in which form."""
+
+    level: str = setting("LOG_LEVEL", "INFO", read.one_of_any_case(*LOG_LEVELS), "How much is logged")
+    format: str = setting(
+        "ORACULO_LOG_FORMAT",
+        "auto",
+        read.one_of("auto", "json", "text"),
+        "`json`, `text`, or `auto`: text on a terminal",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TracesSettings:
+    """Where traces are sent, and which."""
+
+    endpoint: str = setting(
+        "OTEL_EXPORTER_ENDPOINT",
+        "",
+        read.optional(read.url("http", "https")),
+        "Where traces are sent (OTLP), like `http://otel-collector:4317`; empty: no traces",
+    )
+    protocol: str = setting(
+        "OTEL_EXPORTER_PROTOCOL",
+        "auto",
+        read.one_of("auto", "grpc", "http"),
+        "`grpc`, `http`, or `auto`: http for port 4318 or an address with a path",
+    )
+    headers: tuple[str, ...] = setting(
+        "OTEL_EXPORTER_HEADERS", "", read.pairs, "`name=value` that is sent along, several with commas between"
+    )
+    sampler: str = setting(
+        "OTEL_TRACES_SAMPLER",
+        "parentbased_traceidratio",
+        read.one_of(*OTEL_SAMPLERS),
+        "Whether a caller's decision to sample is followed; `traceidratio`: it is not",
+    )
+    ratio: float = setting(
+        "OTEL_TRACES_SAMPLER_ARG", "1", read.number(0, 1), "Share of the traces that begin here which are sampled"
+    )
+    service_name: str = setting(
+        "OTEL_SERVICE_NAME", "oraculo", read.text, "The name of this service in logs and traces"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorsSettings:
+    """The shipped collectors. They read these when they run, so a change of environment needs no restart."""
+
+    youtube_base: str = setting(
+        "ORACULO_YOUTUBE_BASE", "https://www.youtube.com", read.text, "Where the feeds of channels are"
+    )
+    blog_base: str = setting(
+        "ORACULO_BLOG_BASE", "", read.text, "What relative feed addresses (`/feed.xml`) are joined to"
+    )
+    feed_timeout_s: float = setting("ORACULO_FEEDS_TIMEOUT", "20", read.number(0.001, 300), "Seconds per feed")
+    allow: tuple[str, ...] = setting(
+        "ORACULO_FEEDS_ALLOW",
+        "",
+        read.several,
+        "`host:port` that feeds may be read from although the address is private",
+    )
+    reports: str = setting("ORACULO_RELATORIOS", "relatorios", read.text, "Directory below which reports are written")

@@ -1,0 +1,94 @@
+"""Mutants of the ceiling over the tickets of Fluxo C: how many may be out, and who goes first."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any
+
+from oraculo.core.flow.allocation import score_of_plan
+from oraculo.core.flow.outcome import flow_of
+from oraculo.core.state import Orchestration
+from oraculo.ports.clock import Clock
+from oraculo.runtime.effects import runner
+from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling, Order, Score
+from oraculo.simulation.mutants import Mutant, patched
+
+_KINDS = ("ceiling-unmasked", "ceiling-masked")
+_let_out = ConcurrencyCeiling.let_out
+
+
+def priority_does_not_count() -> AbstractContextManager[None]:
+    """As before priorities counted: of plans of the same risk band, the one that came first goes first."""
+
+    def score_of(state: Orchestration, _position: int, _since: datetime, _clock: Clock) -> Score:
+        return lambda: score_of_plan(flow_of(state).risk_band, None).value
+
+    return patched((runner, "score_of", score_of))
+
+
+def first_come_first_served() -> AbstractContextManager[None]:
+    return patched((runner, "score_of", lambda *_: lambda: 0.5))
+
+
+def least_urgent_first() -> AbstractContextManager[None]:
+    def score_of(state: Orchestration, _position: int, _since: datetime, _clock: Clock) -> Score:
+        return lambda: -flow_of(state).fresh_score.value
+
+    return patched((runner, "score_of", score_of))
+
+
+def one_more_than_may() -> AbstractContextManager[None]:
+    def due(self: ConcurrencyCeiling[Any], wanted: Any) -> list[Any]:
+        self.limit += 1
+        try:
+            return _due(self, wanted)
+        finally:
+            self.limit -= 1
+
+    _due = ConcurrencyCeiling.due
+    return patched((ConcurrencyCeiling, "due", due))
+
+
+def a_retry_takes_no_place() -> AbstractContextManager[None]:
+    def let_out(self: ConcurrencyCeiling[Any], order: Order) -> None:
+        if order[2] == 1:
+            _let_out(self, order)
+
+    return patched((ConcurrencyCeiling, "let_out", let_out))
+
+
+def a_restart_counts_nothing() -> AbstractContextManager[None]:
+    return patched((ConcurrencyCeiling, "with_workers", lambda *_: None))
+
+
+def places_are_never_given_back() -> AbstractContextManager[None]:
+    return patched((ConcurrencyCeiling, "settle", lambda *_: None))
+
+
+def what_is_unwanted_takes_a_place() -> AbstractContextManager[None]:
+    """An order whose ticket was closed while it waited is counted for ever."""
+
+    def due(self: ConcurrencyCeiling[Any], wanted: Any) -> list[Any]:
+        found = _due(self, lambda _what: True)
+        return [what for what in found if wanted(what)]
+
+    _due, _settle = ConcurrencyCeiling.due, ConcurrencyCeiling.settle
+
+    def settle(self: ConcurrencyCeiling[Any], state: Orchestration) -> None:
+        if state.closed_at is None:
+            _settle(self, state)
+
+    return patched((ConcurrencyCeiling, "due", due), (ConcurrencyCeiling, "settle", settle))
+
+
+MUTANTS = [
+    Mutant("priority does not count", priority_does_not_count, _KINDS, 150),
+    Mutant("first come, first served", first_come_first_served, _KINDS, 60),
+    Mutant("the least urgent goes first", least_urgent_first, _KINDS, 60),
+    Mutant("one more than may", one_more_than_may, _KINDS, 30),
+    Mutant("a retry takes no place", a_retry_takes_no_place, _KINDS, 100),
+    Mutant("a restart counts nothing", a_restart_counts_nothing, _KINDS, 100),
+    Mutant("places are never given back", places_are_never_given_back, _KINDS, 30),
+    Mutant("what is unwanted takes a place", what_is_unwanted_takes_a_place, _KINDS, 100),
+]

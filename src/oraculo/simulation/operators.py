@@ -1,0 +1,55 @@
+"""Model operators: one gives orders whose attempts are used up another attempt, one pauses orchestrations."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from random import Random
+
+from oraculo.core.commands import PauseRun, RequeueTicket, ResumeRun
+from oraculo.errors import BusyError, StoreError
+from oraculo.ports.work import Fate, Work
+from oraculo.simulation.faults import ProcessDiedError
+from oraculo.simulation.process import Process
+from oraculo.simulation.watch import Watch
+from oraculo.wire import quarantine
+
+REQUEUED = "requeued"
+PAUSED_WORLDS_SHARE = 0.4  # of worlds where orchestrations are paused
+
+
+async def operator(process: Process, rng: Random) -> None:
+    """While there are faults; `rng` is his own, so that the rest of the world is as without him."""
+    while process.scene.faults:
+        await asyncio.sleep(rng.uniform(0.5, 6))
+        with suppress(ProcessDiedError, StoreError, BusyError):
+            await _round(process, rng)
+
+
+async def _round(process: Process, rng: Random) -> None:
+    for letter in await process.store.dead_letters(reason=quarantine.ATTEMPTS_USED_UP, bodies=False):
+        ticket = quarantine.exhausted_ticket(letter)
+        if ticket is None or rng.random() < 0.5:
+            continue
+        run, position = ticket
+        work = Work(RequeueTicket(position, quarantine.attempts_of(letter)), run=run)
+        outcome = await process.work(work)
+        process.scene.count(f"requeued {outcome.fate.value}")
+        if outcome.fate in (Fate.APPLIED, Fate.DUPLICATE):
+            await process.store.remove_dead_letters([letter.id], REQUEUED)
+
+
+async def pauser(process: Process, watch: Watch, rng: Random) -> None:
+    """Pause orchestrations and let them go on, also those that were paused when the faults are over; `rng` is his
+    own."""
+    if rng.random() >= PAUSED_WORLDS_SHARE:
+        return
+    while True:
+        await asyncio.sleep(rng.uniform(0.2, 4))
+        open_runs = [run for run, journal in watch.journals.items() if journal.status is None]
+        chosen = [run for run in open_runs if watch.journals[run].pauses.paused or process.scene.faults]
+        for run in chosen if not process.scene.faults else rng.sample(chosen, min(len(chosen), 1)):
+            paused = watch.journals[run].pauses.paused
+            with suppress(ProcessDiedError, StoreError, BusyError):
+                outcome = await process.work(Work(ResumeRun("já pode") if paused else PauseRun("espera"), run=run))
+                process.scene.count(f"{'resumed' if paused else 'paused'} {outcome.fate.value}")

@@ -1,0 +1,110 @@
+"""What must hold of orders of Fluxo C while not all of them may go: how many are out, and who goes first.
+
+Only what one life of the process can know is asked of it: orders that an earlier life sent and never heard of again are
+not counted, and what it recovered comes in the order in which it was recovered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Protocol
+
+from oraculo.core.events import OrchestrationResumed, TicketsDispatched
+from oraculo.core.flow.allocation import score_of_plan
+from oraculo.core.flow.outcome import flow_of
+from oraculo.core.priority import urgency
+from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Phase
+from oraculo.ports.journal import Recorded
+from oraculo.simulation.scene import Scene
+
+PUBLISH_TOGETHER_S = 1.0  # within which orders that were let out together are published
+PUBLISH_DELAY_MAX_S = 2.0  # between the moment in which an order is let out and that in which it is published
+Order = tuple[int, int, int]  # run, position, attempt
+
+
+class Alive(Protocol):
+    """A life of the process, as far as who watches it has to know."""
+
+    number: int
+    alive: bool
+
+
+class CeilingWatch:
+    """`states` are the committed ones. Without a ceiling in its world nothing is looked at."""
+
+    def __init__(self, scene: Scene, states: Mapping[int, Orchestration]) -> None:
+        self._scene = scene
+        self._states = states
+        self._life = 0
+        self._out: set[Order] = set()
+        self._waiting: dict[Order, tuple[int, float]] = {}  # committed in this life, not published → number, instant
+        self._numbers = 0
+
+    def begin(self, life: Alive) -> None:
+        """A new life counts what is with workers already."""
+        self._life = life.number
+        self._waiting.clear()
+        self._out = {
+            (run, position, ticket.attempt)
+            for run, state in self._states.items()
+            for position, ticket in enumerate(state.tickets)
+            if ticket.phase is Phase.RUNNING
+        }
+
+    def committed(self, recorded: Recorded) -> None:
+        if self._scene.ceiling is None:
+            return
+        for event in recorded.events:
+            if isinstance(event, TicketsDispatched) and event.attempt == 1:
+                self._numbers += 1  # what is released together may go in any order
+                for position in event.tickets:
+                    self._waiting[recorded.run, position, 1] = self._numbers, self._scene.loop.time()
+            elif isinstance(event, OrchestrationResumed):
+                self._numbers += 1  # they may go from now on
+                for order in [one for one in self._waiting if one[0] == recorded.run]:
+                    self._waiting[order] = self._numbers, self._scene.loop.time()
+
+    def publishing(self, order: Order, life: Alive) -> None:
+        limit = self._scene.ceiling
+        if limit is None or life.number != self._life or order in self._out or not self._wanted(order):
+            return
+        self._out = {one for one in self._out if self._wanted(one)} | {order}
+        self._scene.count("orders under a ceiling")
+        if len(self._out) > limit:
+            self._scene.violate("the ceiling holds", f"{len(self._out)} tickets are out, {limit} may be")
+        known = self._waiting.pop(order, None)
+        if known is None:
+            return
+        now = self._scene.loop.time()
+        score = self._score(order, timedelta(seconds=now - known[1]))
+        for other, (number, since) in self._waiting.items():
+            was_there = number < known[0] or now - since > PUBLISH_DELAY_MAX_S
+            if was_there and self._owed(other) and self._score(other, None) > score:
+                self._scene.loop.call_later(PUBLISH_TOGETHER_S, self._overtaken, order, other, life)
+
+    def _overtaken(self, order: Order, other: Order, life: Alive) -> None:
+        """An order went; one that is more urgent and was there must have gone by now, too."""
+        if life.alive and life.number == self._life and other in self._waiting and self._owed(other):
+            scores = f"{self._score(order, None)} before {self._score(other, None)}"
+            self._scene.violate("the most urgent goes first", f"{scores}: {order} went, {other} was there and waits")
+
+    def _wanted(self, order: Order) -> bool:
+        run, position, attempt = order
+        return self._states[run].wants_answer(position, attempt)
+
+    def _owed(self, order: Order) -> bool:
+        run, position, attempt = order
+        return self._states[run].paused is None and self._states[run].owes_order(position, attempt)
+
+    def _score(self, order: Order, waited: timedelta | None) -> float:
+        """As urgent as it is by its risk band and priority, and by the time that it has waited when that is given. The
+        wall clock may have jumped since, and the process goes on by its own."""
+        run, position, _ = order
+        state = self._states[run]
+        flow, since = flow_of(state), state.tickets[position].dispatched_at
+        score = score_of_plan(flow.risk_band, flow.priority)
+        if waited is None or since is None:
+            return score.value
+        return score.at_urgency(urgency(since, since + state.plan.tasks[position].timeout, since + waited)).value

@@ -1,0 +1,321 @@
+"""One run of a worker: orders are taken, worked on, kept alive, answered and, at a stop, given back."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import structlog
+
+from oraculo.backoff import backoff
+from oraculo.errors import OraculoError, WireError, WorkError
+from oraculo.wire import mensagem
+from oraculo.wire.mensagem import Mensagem
+from oraculo.worker import answers
+from oraculo.worker.answers import Handler, WorkerFunction
+from oraculo.worker.begun import Begun
+from oraculo.worker.references import REFERENCE_KEY
+from oraculo.worker.threads import PlainCalls, Threads
+from oraculo.worker.transport import Job, Meter, Transport
+
+log = structlog.get_logger("oraculo.worker")
+
+TAKE_MAX_ORDERS = 256
+TAKE_WAIT_S = 5.0
+CONCURRENT_SENDS = 3
+RETRY_FIRST_S, RETRY_MAX_S = 0.1, 5.0
+SLOT_WAIT_S = 5.0  # how long an order of a shared queue may wait here for a free slot before others get it
+GIVE_BACK_TIMEOUT_S, LAST_ANSWERS_TIMEOUT_S = 2.0, 5.0  # at a stop, on top of the worker's patience
+
+
+class WorkerRun:
+    """The functions of a worker on one transport, until `stop`. `patience_s` is how long work that was begun may still
+    take after that; `log_orders` writes a line for each order that was done; `threads` is where plain functions run."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        transport: Transport,
+        *,
+        name: str,
+        concurrency: int,
+        patience_s: float,
+        meter: Meter | None = None,
+        log_orders: bool = False,
+        threads: PlainCalls | None = None,
+    ) -> None:
+        self._handlers = handlers
+        self._transport = transport
+        self._name = name
+        self._concurrency = concurrency
+        self._patience_s = patience_s
+        self._meter = meter
+        self._log_orders = log_orders
+        self._stopping = asyncio.Event()
+        self._room = asyncio.Event()
+        self._slots = asyncio.Semaphore(concurrency)
+        self._threads = threads or Threads()
+        self._outbox: list[tuple[Job, bytes]] = []
+        self._answered = asyncio.Event()
+        self._no_more_answers = False
+        self._jobs: set[asyncio.Task[None]] = set()  # begun, or waiting for a slot
+        self._waiting: set[asyncio.Task[None]] = set()  # the part of them that waits
+
+    @property
+    def busy(self) -> int:
+        """The number of orders that it holds."""
+        return len(self._jobs)
+
+    def stop(self) -> None:
+        """Take no more orders, finish what was begun."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Work until `stop`; then finish what was begun, as far as patience goes, and give back the rest."""
+        sender = asyncio.create_task(self._send_answers())
+        takers = [asyncio.create_task(self._take_orders(queue)) for queue in self._handlers]
+        try:
+            await self._stopping.wait()
+        finally:
+            if takers and self._transport.take_grace:
+                await asyncio.wait(takers, timeout=self._transport.take_grace)
+            await _cancel(takers)
+            for task in list(self._waiting):
+                task.cancel()
+            if self._jobs:
+                await asyncio.wait(self._jobs, timeout=self._patience_s)
+            await _cancel(self._jobs, GIVE_BACK_TIMEOUT_S)
+            self._no_more_answers = True
+            self._answered.set()
+            await asyncio.wait([sender], timeout=LAST_ANSWERS_TIMEOUT_S)
+            if not sender.done():
+                log.error("worker stopped with answers that could not be sent; their orders go to other workers")
+            await _cancel([sender])
+            self._threads.close()
+            await self._transport.close()
+
+    async def _take_orders(self, queue: str) -> None:
+        handler = self._handlers[queue]
+        pauses = None
+        while not self._stopping.is_set():
+            free = self._concurrency - len(self._jobs)
+            if free <= 0:  # never take more than can be begun
+                self._room.clear()
+                await self._room.wait()
+                continue
+            try:
+                jobs = await self._transport.take(queue, min(TAKE_MAX_ORDERS, free), TAKE_WAIT_S)
+            except Exception as error:
+                if pauses is None:
+                    _warn("cannot take work, trying again", error, queue=queue)
+                    pauses = backoff(RETRY_FIRST_S, RETRY_MAX_S)
+                await asyncio.sleep(next(pauses))
+                continue
+            if pauses is not None:
+                log.info("taking work again", queue=queue)
+                pauses = None
+            if self._stopping.is_set():
+                await asyncio.gather(*(self._give_back(job) for job in jobs))
+                return
+            if self._meter is not None and jobs:
+                self._meter.consumed(handler.kind, len(jobs))
+            for job in jobs:
+                task = asyncio.create_task(self._do(handler, job))
+                self._jobs.add(task)
+                task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._jobs.discard(task)
+        self._room.set()
+
+    async def _do(self, handler: Handler, job: Job) -> None:
+        keeper = None
+        if self._transport.keep_every is not None:
+            keeper = asyncio.create_task(self._keep_alive(job, asyncio.current_task()))
+        try:
+            if self._slots.locked():
+                await self._wait_for_slot()
+            else:
+                await self._slots.acquire()
+            try:
+                answer = await self._work(handler, job)
+            finally:
+                self._slots.release()
+        except (asyncio.CancelledError, TimeoutError):
+            await self._give_back(job)
+            return
+        finally:
+            if keeper is not None:
+                keeper.cancel()
+        self._outbox.append((job, answer))
+        self._answered.set()
+
+    async def _wait_for_slot(self) -> None:
+        """Wait for a free slot: several queues may have brought more than can be begun. Raises TimeoutError when an
+        order of a shared queue has waited long enough."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting.add(task)
+        try:
+            async with asyncio.timeout(None if self._transport.keep_every is None else SLOT_WAIT_S):
+                await self._slots.acquire()
+        finally:
+            self._waiting.discard(task)
+
+    async def _keep_alive(self, job: Job, doing: asyncio.Task[None] | None) -> None:
+        """Tell the transport that the work goes on; cancel the work when its answer is not wanted any more."""
+        while True:
+            await asyncio.sleep(self._transport.keep_every or TAKE_WAIT_S)
+            try:
+                wanted = await self._transport.keep(job)
+            except (OraculoError, OSError):
+                continue
+            if not wanted and doing is not None:
+                log.info("work cancelled: its answer is not wanted any more", queue=job.queue)
+                doing.cancel()
+                return
+
+    async def _work(self, handler: Handler, job: Job) -> bytes:
+        """Return the bytes of the answer, also when the function failed."""
+        try:
+            order = mensagem.parse_order(job.body)
+        except WireError as error:
+            log.error("order cannot be read", queue=job.queue, error=error.detail + _avro_hint(job.body))
+            return answers.refused(handler, job.body, error.detail)
+        if isinstance(reference := order.payload.get(REFERENCE_KEY), dict):
+            try:
+                order.payload["dados"] = await self._transport.resolve(reference)
+            except (OraculoError, OSError) as error:
+                log.warning("data of an order cannot be had", queue=job.queue, error=str(error))
+                missing = answers.failure(handler, "dados_indisponiveis", str(error), False)
+                return answers.answer(handler, order, missing, self._name)
+        clock, meter = asyncio.get_running_loop().time, self._meter
+        began = clock()
+        if meter is not None:
+            meter.began(handler.kind, order.tentativa or 1)
+        try:
+            payload = await self._call(handler, order)
+        except BaseException:  # cancelled: it is given back
+            if meter is not None:
+                meter.abandoned()
+            raise
+        if meter is not None:
+            meter.ended(handler.kind, clock() - began, answers.error_of(payload))
+        if self._log_orders:
+            log.info(
+                "work done",
+                correlation_id=order.correlation_id,
+                ticket_id=order.ticket_id,
+                tentativa=order.tentativa,
+                queue=job.queue,
+                status=payload.get("status", "ok"),
+                duration_ms=round((clock() - began) * 1000, 3),
+                **_trace_fields(order),
+            )
+        return answers.answer(handler, order, payload, self._name)
+
+    async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
+        """Return the payload of what the function returned, or of how it failed."""
+        try:
+            chosen = handler.of(order)
+        except WorkError as error:
+            return answers.failure(handler, error.codigo, error.mensagem, error.definitivo)
+        arguments = answers.arguments(chosen, order)
+        limit: asyncio.Timeout | None = None
+        try:
+            begun = Begun(chosen.function(**arguments)) if chosen.is_async else None
+            if begun is not None and begun.ended:
+                value = begun.value
+            else:
+                limit = asyncio.timeout(answers.allowed_s(order))
+                async with limit:
+                    value = await (begun or self._in_thread(chosen, arguments))
+        except WorkError as error:
+            return answers.failure(handler, error.codigo, error.mensagem, error.definitivo)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # this job is cancelled, and not something that the function waited for
+            about = {"correlation_id": order.correlation_id, "ticket_id": order.ticket_id}
+            if limit is not None and limit.expired():
+                log.warning("work given up", **about)
+                return answers.failure(handler, "tempo_esgotado", f"não terminou a tempo de {order.prazo}", False)
+            log.exception("work failed", **about, **_trace_fields(order))
+            return answers.failure(handler, type(error).__name__, str(error) or type(error).__name__, False)
+        return answers.success(handler, value)
+
+    async def _in_thread(self, chosen: WorkerFunction, arguments: dict[str, Any]) -> Any:
+        value = await self._threads.run(lambda: chosen.function(**arguments))
+        return await value if inspect.isawaitable(value) else value
+
+    async def _send_answers(self) -> None:
+        """Send answers as they come; while some are being confirmed the next ones are on their way."""
+        sends: set[asyncio.Task[None]] = set()
+        try:
+            while not self._no_more_answers or self._outbox:
+                await self._answered.wait()
+                self._answered.clear()
+                if len(sends) >= CONCURRENT_SENDS:
+                    await asyncio.wait(sends, return_when=asyncio.FIRST_COMPLETED)
+                if self._outbox:
+                    task = asyncio.create_task(self._send_outbox())
+                    sends.add(task)
+                    task.add_done_callback(sends.discard)
+                    await asyncio.sleep(0)
+            if sends:
+                await asyncio.wait(sends)
+        finally:
+            for task in list(sends):
+                task.cancel()
+
+    async def _send_outbox(self) -> None:
+        """Send all answers so far in one call; when that fails, again, for as long as it takes."""
+        sending, self._outbox = self._outbox, []
+        pauses = None
+        while sending:
+            try:
+                await self._transport.answer(sending)
+            except Exception as error:
+                if pauses is None:
+                    _warn("cannot send answers, trying again", error, answers=len(sending))
+                    pauses = backoff(RETRY_FIRST_S, RETRY_MAX_S)
+                await asyncio.sleep(next(pauses))
+                continue
+            if pauses is not None:
+                log.info("answers sent", answers=len(sending))
+            return
+
+    async def _give_back(self, job: Job) -> None:
+        try:
+            await self._transport.give_back(job)
+        except Exception as error:
+            _warn("cannot give work back; it comes back by itself when its lease ends", error, queue=job.queue)
+
+
+def _avro_hint(body: bytes) -> str:
+    """What to do about a ticket of Fluxo C that is written in Avro, as its first byte says."""
+    return "; Avro: workers of Oráculo read tickets in JSON, KAFKA_MESSAGE_FORMAT=json" if body[:1] == b"\0" else ""
+
+
+def _trace_fields(order: Mensagem) -> dict[str, str]:
+    """The ids of the trace that an order belongs to, as log fields."""
+    context = order.traceparent or ""
+    return {"trace.id": context[3:35], "span.id": context[36:52]} if len(context) >= 55 else {}
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[None]], timeout_s: float | None = None) -> None:
+    """Cancel tasks and wait until they have ended, for `timeout_s` at most."""
+    chosen = list(tasks)
+    for task in chosen:
+        task.cancel()
+    if chosen:
+        await asyncio.wait(chosen, timeout=timeout_s)
+
+
+def _warn(what: str, error: Exception, **about: Any) -> None:
+    if isinstance(error, OraculoError | OSError):
+        log.warning(what, error=str(error), **about)
+    else:
+        log.warning(what, error=str(error), exc_info=error, **about)
