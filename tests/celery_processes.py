@@ -11,11 +11,10 @@ import time
 from pathlib import Path
 from typing import Self
 
-from services.reaper import forget, record
+from tools.servers.reaper import forget, record
 
 from servers import run_folder
-
-PATIENCE = 60.0  # seconds to start
+from waiting import DEADLINE_S
 
 
 class CeleryProcess:
@@ -45,7 +44,7 @@ class CeleryProcess:
         return self
 
     def wait(self) -> Self:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + DEADLINE_S
         while self.says not in self.said():
             if self._popen is None or self._popen.poll() is not None or time.monotonic() > until:
                 raise AssertionError(f"celery {self.arguments} is not ready: {self.said()[-3000:]}")
@@ -57,6 +56,10 @@ class CeleryProcess:
         with open(self.log, "rb") as log:
             log.seek(self._from)
             return log.read().decode(errors="replace")
+
+    @property
+    def running(self) -> bool:
+        return self._popen is not None and self._popen.poll() is None
 
     def children(self) -> list[int]:
         assert self._popen is not None
@@ -74,7 +77,7 @@ class CeleryProcess:
                 os.killpg(self._popen.pid, signal.SIGKILL)
             self._gone()
 
-    def terminate(self, patience: float = 40.0) -> int:
+    def terminate(self, patience: float = DEADLINE_S) -> int:
         """As an operator would."""
         assert self._popen is not None
         self._popen.terminate()

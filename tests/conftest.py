@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import pytest
-from services.report import look
+from tools.servers.report import look
 
 import servers
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Any, TextIO
 
+from oraculo import cli
+
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
-        "oraculo.cli.main",
-        "oraculo.cli.serve",
-        "oraculo.cli.work",
-        "oraculo.client",
+        *(f"oraculo.cli.{module.stem}" for module in Path(cli.__path__[0]).glob("[a-z]*.py")),
+        "oraculo.client.client",
         "oraculo.api.app",
         "oraculo.wire.requests",
-        "oraculo.adapters.stores.sqlite",
+        "oraculo.adapters.stores.sqlite.store",
         "oraculo.adapters.stores.postgres",
         "oraculo.adapters.brokers.rabbitmq",
         "oraculo.adapters.brokers.redis_streams",

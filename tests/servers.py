@@ -1,7 +1,7 @@
 """Servers for tests: one that all tests of a run share, or one of a test's own that it may kill.
 
 A run is one pytest command with all its workers. Its folder holds what they have in common: the URL of each shared
-server, the process groups of all that run (services/reaper.py ends them), and who used what (the table at its
+server, the process groups of all that run (tools/servers/reaper.py ends them), and who used what (the table at its
 end). A server that is not installed skips the tests that ask for it; ORACULO_REQUIRE_SERVICES makes them fail instead:
 `1` for every server, or names separated by commas.
 """
@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-import services.reaper
-import services.report
-from services.reaper import forget, reap, record
-from services.report import CLASSES as CLASSES
-from services.server import Server, ServerFailedError
+import tools.servers.reaper
+import tools.servers.report
+from tools.servers.reaper import forget, reap, record
+from tools.servers.report import CLASSES as CLASSES
+from tools.servers.server import Server, ServerFailedError
 
 RUN = "ORACULO_TEST_RUN"  # the folder of the run
 REQUIRE = "ORACULO_REQUIRE_SERVICES"
@@ -51,9 +51,9 @@ def shared(name: str) -> str:
 @functools.cache
 def imitated(name: str) -> bool:
     """The real one cannot be had here and need not be, and something that speaks its protocol stands in for it."""
-    if not _missing(name) or _required(name) or name not in services.report.STAND_INS:
+    if not _missing(name) or _required(name) or name not in tools.servers.report.STAND_INS:
         return False
-    return services.report.class_of(name, stand_in=True).missing() is None
+    return tools.servers.report.class_of(name, stand_in=True).missing() is None
 
 
 def own(name: str, folder: Path) -> Server:
@@ -68,7 +68,7 @@ def own(name: str, folder: Path) -> Server:
 @functools.cache
 def class_of(name: str) -> type[Server]:
     """The class of that server, which counts its starts and ends with the run. `use` says whether it is installed."""
-    kind = services.report.class_of(name, stand_in=imitated(name))
+    kind = tools.servers.report.class_of(name, stand_in=imitated(name))
     return type(kind.__name__, (_OfThisRun, kind), {"__module__": kind.__module__})
 
 
@@ -166,7 +166,7 @@ def run_folder() -> Path:
 
 @functools.cache
 def _missing(name: str) -> str:
-    return services.report.look(name).missing
+    return tools.servers.report.look(name).missing
 
 
 def _note(name: str, what: str, text: str = "") -> None:
@@ -238,7 +238,7 @@ def _start_reaper() -> None:
     with contextlib.suppress(FileExistsError):
         (run_folder() / "reaper").touch(exist_ok=False)
         subprocess.run(
-            [sys.executable, "-I", services.reaper.__file__, str(run_folder())],
+            [sys.executable, "-I", tools.servers.reaper.__file__, str(run_folder())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -57,3 +57,18 @@ def test_every_error_descends_from_one_root_says_so_and_is_documented() -> None:
 )  # fmt: skip
 def test_messages_say_what_happened_and_to_what(error: Exception, text: str) -> None:
     assert text in str(error)
+
+
+@pytest.mark.parametrize(
+    ("unavailable", "caught_as"),
+    [
+        (errors.StoreUnavailableError, errors.StoreError), (errors.FencedError, errors.StoreError),
+        (errors.EngineUnavailableError, errors.StoreError), (errors.BrokerUnavailableError, errors.BrokerError),
+        (errors.RegistryUnavailableError, errors.BrokerError),
+    ],
+)  # fmt: skip
+def test_what_is_unavailable_is_also_an_error_of_its_room(
+    unavailable: type[Exception], caught_as: type[Exception]
+) -> None:
+    assert issubclass(unavailable, errors.UnavailableError) and issubclass(unavailable, caught_as)
+    assert not issubclass(errors.EngineUnavailableError, errors.StoreUnavailableError)

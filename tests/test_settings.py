@@ -3,55 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
-from oraculo import redaction, settings, settings_readers
+from oraculo import redaction
+from oraculo.bootstrap.flow import flow_rules
+from oraculo.core.flow.service_levels import BACKOFF as FLOW_BACKOFF
+from oraculo.core.plan import Backoff
 from oraculo.errors import SettingsError
-from oraculo.settings import VARIABLES, Settings, load, read_dotenv
+from oraculo.settings import readers as settings_readers
+from oraculo.settings import settings
+from oraculo.settings.dotenv import read_dotenv
+from oraculo.settings.settings import VARIABLES, Settings, load
 
 
 def loaded(**variables: str) -> Settings:
     return load(variables, dotenv=None)
 
 
-# The block of seed 004, as printed.
-SEED = """\
-# Temporal
-TEMPORAL_HOST=temporal-frontend.temporal.svc.cluster.local
-TEMPORAL_PORT=7233
-TEMPORAL_NAMESPACE=neural-hive-mind
-TEMPORAL_TASK_QUEUE=orchestration-tasks
+def test_pyamqp_is_what_celery_calls_amqp() -> None:
+    assert loaded(ORACULO_BROKER="pyamqp://guest@rabbitmq//").broker == "amqp://guest@rabbitmq//"
+    assert loaded(ORACULO_BROKER="redis://r, pyamqp://a:b@c/v").broker == "redis://r,amqp://a:b@c/v"
 
-# Kafka
-KAFKA_BOOTSTRAP_SERVERS=kafka-bootstrap.kafka.svc.cluster.local:9092
-KAFKA_CONSENSUS_TOPIC=plans.consensus
-KAFKA_TICKETS_TOPIC=execution.tickets
-KAFKA_CONSUMER_GROUP_ID=orchestrator-dynamic
 
-# PostgreSQL (Temporal State)
-POSTGRES_HOST=postgres-temporal-headless.temporal-postgres.svc.cluster.local
-POSTGRES_PORT=5432
-POSTGRES_DATABASE=temporal
-POSTGRES_USER=temporal
-POSTGRES_PASSWORD=<secret>
-
-# MongoDB (Auditoria)
-MONGODB_URI=mongodb://mongodb-0.mongodb-headless:27017,.../?replicaSet=rs0
-MONGODB_DATABASE=neural_hive_orchestration
-
-# Redis (Cache)
-REDIS_CLUSTER_NODES=redis-cluster.redis-cluster.svc.cluster.local:6379
-
-# SLA e Scheduler
-SLA_DEFAULT_TIMEOUT_MS=3600000
-SCHEDULER_MAX_PARALLEL_TICKETS=100
-
-# Observabilidade
-OTEL_EXPORTER_ENDPOINT=http://otel-collector:4317
-LOG_LEVEL=INFO
-"""
+SEED = (Path(__file__).parent / "seed_004.env").read_text(encoding="utf-8")  # the block of seed 004, as printed
 
 
 def test_the_defaults_of_the_contract() -> None:
@@ -60,12 +38,51 @@ def test_the_defaults_of_the_contract() -> None:
     assert (one.host, one.port, one.url) == ("127.0.0.1", 8000, "http://127.0.0.1:8000")
 
 
-def test_every_field_has_a_variable_with_help_and_a_default_that_is_allowed() -> None:
-    assert set(VARIABLES) == {field.name for field in dataclasses.fields(Settings)}
-    for variable in VARIABLES.values():
-        assert variable.help
-        variable.read(variable.name, variable.default)
-    assert len({variable.name for variable in VARIABLES.values()}) == len(VARIABLES)
+def test_every_variable_has_help_and_a_name_of_its_own() -> None:
+    assert all(variable.help for variable in VARIABLES)
+    assert len({variable.name for variable in VARIABLES}) == len(VARIABLES) >= 72
+
+
+def test_settings_without_an_environment_are_the_defaults() -> None:
+    assert Settings() == loaded()
+
+
+class TestGiven:
+    def test_a_variable_that_is_set_to_its_default_counts_as_given(self) -> None:
+        assert loaded(SLA_DEFAULT_TIMEOUT_MS="3600000").is_given("SLA_DEFAULT_TIMEOUT_MS")
+        assert not loaded().is_given("SLA_DEFAULT_TIMEOUT_MS", "ORACULO_STORE")
+
+    def test_the_timeout_of_plans_is_the_given_one_also_when_it_equals_the_default(self) -> None:
+        assert flow_rules(loaded()).timeout == timedelta(hours=4)
+        assert flow_rules(loaded(SLA_DEFAULT_TIMEOUT_MS="3600000")).timeout == timedelta(hours=1)
+
+    def test_the_waits_of_plans_are_the_given_ones_also_when_one_equals_the_default(self) -> None:
+        general = Backoff(timedelta(seconds=1), timedelta(seconds=60))
+        assert flow_rules(loaded()).backoff == FLOW_BACKOFF != general
+        assert flow_rules(loaded(ORACULO_RETRY_BASE_S="1")).backoff == general
+        assert flow_rules(loaded(ORACULO_RETRY_CAP_S="60")).backoff == general
+
+    def test_options_of_a_command_win_over_the_environment(self) -> None:
+        one = load({"ORACULO_PORT": "1", "ORACULO_HOST": "::1"}, None, options={"ORACULO_PORT": "2"})
+        assert (one.port, one.host) == (2, "::1")
+
+
+class TestUnknown:
+    def test_a_misspelt_variable_is_named_with_the_nearest_one(self) -> None:
+        assert list(loaded(ORACULO_BROKR="amqp://h").warnings()) == [
+            "ORACULO_BROKR is not a setting: did you mean ORACULO_BROKER?"
+        ]
+
+    def test_a_variable_like_no_other_is_named_alone(self) -> None:
+        assert list(loaded(ORACULO_XYZ="1").warnings()) == ["ORACULO_XYZ is not a setting"]
+
+    def test_variables_of_collectors_tests_and_others_are_left_alone(self) -> None:
+        others = {"ORACULO_FEEDS_ALLOW": "h:1", "ORACULO_TEST_RUN": "1", "ORACULO_SERVICES": "redis", "PATH": "/bin"}
+        assert list(load(others, None).warnings()) == []
+
+    def test_a_variable_in_the_file_is_named_too(self, tmp_path: Path) -> None:
+        (tmp_path / ".env").write_text("ORACULO_ENGIN=celery\n", encoding="utf-8")
+        assert load({}, tmp_path / ".env").unknown == ("ORACULO_ENGIN",)
 
 
 @pytest.mark.parametrize(
@@ -74,19 +91,19 @@ def test_every_field_has_a_variable_with_help_and_a_default_that_is_allowed() ->
         ("ORACULO_PORT", "0", "port", 0),
         ("ORACULO_PORT", " 9000 ", "port", 9000),
         ("ORACULO_STORE", "sqlite:////var/lib/o.db", "store", "sqlite:////var/lib/o.db"),
-        ("SLA_DEFAULT_TIMEOUT_MS", "1500", "default_timeout_ms", 1500),
-        ("ORACULO_RETRY_BASE_S", "0.25", "retry_base_s", 0.25),
-        ("LOG_LEVEL", "debug", "log_level", "DEBUG"),
-        ("ORACULO_WEBHOOK_ALLOW", "a:1, b:2 ,", "webhook_allow", ("a:1", "b:2")),
+        ("SLA_DEFAULT_TIMEOUT_MS", "1500", "defaults.timeout_ms", 1500),
+        ("ORACULO_RETRY_BASE_S", "0.25", "defaults.retry_base_s", 0.25),
+        ("LOG_LEVEL", "debug", "logs.level", "DEBUG"),
+        ("ORACULO_WEBHOOK_ALLOW", "a:1, b:2 ,", "webhooks.allow", ("a:1", "b:2")),
         ("ORACULO_API_KEY", "çhave", "api_key", "çhave"),
         ("ORACULO_URL", "https://o.example", "url", "https://o.example"),
-        ("MONGODB_URI", "mongodb://a:1,b:2/?replicaSet=rs0", "mongodb_uri", "mongodb://a:1,b:2/?replicaSet=rs0"),
-        ("MONGODB_FAIL_OPEN_EXECUTION_TICKETS", "True", "fail_open_tickets", True),
-        ("ORACULO_CAPABILITIES", "gpu=cuda+python, web = js", "capabilities", ("gpu=cuda+python", "web = js")),
+        ("MONGODB_URI", "mongodb://a:1,b:2/?replicaSet=rs0", "mongodb.uri", "mongodb://a:1,b:2/?replicaSet=rs0"),
+        ("MONGODB_FAIL_OPEN_EXECUTION_TICKETS", "True", "mongodb.fail_open_tickets", True),
+        ("ORACULO_CAPABILITIES", "gpu=cuda+python, web = js", "flow_c.capabilities", ("gpu=cuda+python", "web = js")),
     ],
 )
 def test_values_are_read(variable: str, value: str, field: str, read: object) -> None:
-    assert getattr(loaded(**{variable: value}), field) == read
+    assert attrgetter(field)(loaded(**{variable: value})) == read
 
 
 @pytest.mark.parametrize(
@@ -107,12 +124,16 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("ORACULO_FLOW_C", "yes"), ("KAFKA_BOOTSTRAP_SERVERS", "kafka"), ("KAFKA_BOOTSTRAP_SERVERS", "kafka://k:9092"),
         ("KAFKA_CONSENSUS_TOPIC", "a b"), ("KAFKA_TICKETS_TOPIC", ""), ("KAFKA_RESULTS_TOPIC", "execution.tickets"),
         ("KAFKA_RESULTS_TOPIC", "orquestrador_resultados"), ("KAFKA_CONSUMER_GROUP_ID", "a/b"),
-        ("KAFKA_SCHEMA_REGISTRY_URL", "registry:8081"), ("KAFKA_SECURITY_PROTOCOL", "TLS"),
+        ("KAFKA_SCHEMA_REGISTRY_URL", "registry:8081"), ("KAFKA_MESSAGE_FORMAT", "xml"),
+        ("KAFKA_SECURITY_PROTOCOL", "TLS"),
         ("KAFKA_SASL_MECHANISM", "GSSAPI"), ("SLA_TICKET_MIN_TIMEOUT_MS", "0"),
         ("SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER", "nan"), ("SCHEDULER_MAX_PARALLEL_TICKETS", "0"),
         ("ORACULO_CAPABILITIES", "gpu"), ("ORACULO_CAPABILITIES", "g/u=cuda"), ("ORACULO_CAPABILITIES", "gpu=cuda+"),
         ("ORACULO_CAPABILITIES", "gpu=a,gpu=b"), ("ORACULO_CAPABILITIES", "=a"),
         ("MONGODB_URI", "http://h/"), ("MONGODB_URI", "mongodb"), ("MONGODB_MAX_POOL_SIZE", "0"),
+        ("TEMPORAL_HOST", "bad host!"), ("TEMPORAL_HOST", ""), ("TEMPORAL_HOST", "h:7233"), ("TEMPORAL_NAMESPACE", ""),
+        ("TEMPORAL_NAMESPACE", "a b"), ("TEMPORAL_TASK_QUEUE", ""), ("MONGODB_DATABASE", "a/b"),
+        ("MONGODB_DATABASE", ""), ("POSTGRES_DATABASE", ""), ("POSTGRES_USER", ""),
         ("MONGODB_MIN_POOL_SIZE", "101"), ("MONGODB_FAIL_OPEN_VALIDATION_AUDIT", "maybe"),
     ],
 )  # fmt: skip
@@ -160,7 +181,7 @@ class TestPostgres:
     def test_its_own_variables_make_the_url(self) -> None:
         one = loaded(POSTGRES_HOST="db", POSTGRES_PASSWORD="a/b@c", POSTGRES_DATABASE="temporal", POSTGRES_PORT="6000")
         assert one.store == "postgresql://oraculo:a%2Fb%40c@db:6000/temporal"
-        assert "a/b" not in str(one.shown()) and "a%2F" not in str(one.shown())
+        assert "a/b" not in str(one.shown()) and "a%2F" not in str(loaded(ORACULO_STORE=one.store).shown())
 
     def test_oraculo_store_comes_first(self) -> None:
         assert loaded(POSTGRES_HOST="db", ORACULO_STORE="sqlite:///x.db").store == "sqlite:///x.db"
@@ -187,12 +208,12 @@ class TestFlowC:
 
     def test_the_topics_of_the_original(self) -> None:
         one = loaded()
-        assert [getattr(one, topic) for topic in settings.TOPICS] == [
+        assert dataclasses.astuple(one.kafka.topics) == (
             "plans.consensus", "execution.tickets", "execution.results", "telemetry.orchestration",
             "orchestration.incidents",
-        ]  # fmt: skip
-        assert (one.kafka_group, one.max_parallel_tickets) == ("orchestrator-dynamic", 100)
-        assert (one.ticket_min_timeout_ms, one.ticket_timeout_buffer) == (60_000, 3.0)
+        )  # fmt: skip
+        assert (one.kafka.group_id, one.flow_c.max_parallel_tickets) == ("orchestrator-dynamic", 100)
+        assert (one.flow_c.min_timeout_ms, one.flow_c.timeout_multiplier) == (60_000, 3.0)
 
     def test_whoever_logs_in_needs_a_name_and_a_protocol_for_it(self) -> None:
         with pytest.raises(SettingsError, match="KAFKA_SASL_USERNAME"):
@@ -201,6 +222,14 @@ class TestFlowC:
             loaded(KAFKA_SASL_USERNAME="u", KAFKA_SASL_PASSWORD="segredo")
         one = loaded(KAFKA_SECURITY_PROTOCOL="SASL_SSL", KAFKA_SASL_USERNAME="u", KAFKA_SASL_PASSWORD="segredo")
         assert one.shown()["KAFKA_SASL_PASSWORD"] == "***"
+
+    def test_files_of_kafka_exist_where_they_are_used(self) -> None:
+        missing = {"KAFKA_SSL_CA_LOCATION": "/nowhere/ca.pem"}
+        assert loaded(**missing).kafka.ca == "/nowhere/ca.pem"  # without TLS nobody opens it
+        with pytest.raises(SettingsError, match=r"KAFKA_SSL_CA_LOCATION='/nowhere/ca.pem'.*a file that exists"):
+            loaded(KAFKA_SECURITY_PROTOCOL="SSL", **missing)
+        with pytest.raises(SettingsError, match="with KAFKA_SSL_CERTIFICATE_LOCATION"):
+            loaded(KAFKA_SECURITY_PROTOCOL="SSL", KAFKA_SSL_KEY_LOCATION="/nowhere/key.pem")
 
 
 def test_a_password_is_not_shown_in_a_refusal_either() -> None:
@@ -215,8 +244,8 @@ def test_shown_hides_secrets() -> None:
     ).shown()
     assert (shown["ORACULO_API_KEY"], shown["ORACULO_WEBHOOK_SECRET"]) == ("***", "***")
     assert shown["ORACULO_WEBHOOK_ALLOW"] == "a:1,b:2"
-    assert loaded().shown()["ORACULO_API_KEY"] == ""
-    assert set(shown) == {variable.name for variable in VARIABLES.values()}
+    assert loaded(ORACULO_API_KEY="").shown() == {"ORACULO_API_KEY": ""}
+    assert loaded().shown() == {}
 
 
 class TestDotenv:
@@ -232,7 +261,8 @@ class TestDotenv:
         assert values["MONGODB_URI"] == "mongodb://mongodb-0.mongodb-headless:27017,.../?replicaSet=rs0"
         assert len(values) == 20
         one = load({}, dotenv=self.write(tmp_path, SEED))
-        assert (one.default_timeout_ms, one.log_level) == (3_600_000, "INFO")
+        assert (one.defaults.timeout_ms, one.logs.level) == (3_600_000, "INFO")
+        assert (one.engine, one.server_metrics_port, one.takes_plans) == ("temporal", 9090, True)
 
     def test_shapes_of_lines(self, tmp_path: Path) -> None:
         text = "\n# comment\n  A=1\nexport B=2\nC='x y'\nD=\"z\"\nE=\nF=a=b\nG = spaced \nH='\n"
@@ -245,10 +275,40 @@ class TestDotenv:
         with pytest.raises(SettingsError, match=r"\.env:2="):
             read_dotenv(self.write(tmp_path, f"A=1\n{line}\n"))
 
+    @pytest.mark.parametrize("line", ["sk-live-4711", "MY KEY=sk-live-4711", "  sk-live-4711 # my key"])
+    def test_a_line_that_is_none_is_not_shown_it_may_hold_a_secret(self, tmp_path: Path, line: str) -> None:
+        with pytest.raises(SettingsError) as refused:
+            load({}, dotenv=self.write(tmp_path, f"A=1\n{line}\n"))
+        assert "4711" not in str(refused.value)
+
     def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(self, tmp_path: Path) -> None:
         path = self.write(tmp_path, "ORACULO_PORT=1\nORACULO_HOST=0.0.0.0\n")
         one = load({"ORACULO_PORT": "2"}, dotenv=path)
         assert (one.port, one.host, one.engine) == (2, "0.0.0.0", "local")
+
+    def test_a_key_of_the_environment_does_not_go_to_a_server_that_only_the_file_names(self, tmp_path: Path) -> None:
+        path = self.write(tmp_path, "ORACULO_URL=http://attacker.example:8000\n")
+        one = load({"ORACULO_API_KEY": "orc_live_mine"}, dotenv=path)
+        with pytest.raises(SettingsError, match=r"ORACULO_URL='http://attacker\.example:8000'") as refused:
+            one.key_for()
+        assert "orc_live_mine" not in str(refused.value)
+        assert one.key_for("http://chosen.example") == "orc_live_mine"  # the user named it
+
+    @pytest.mark.parametrize(
+        ("variables", "file"),
+        [
+            ({}, "ORACULO_URL=http://mine.example\nORACULO_API_KEY=k\n"),
+            ({"ORACULO_URL": "http://mine.example", "ORACULO_API_KEY": "k"}, "ORACULO_URL=http://attacker.example\n"),
+            ({"ORACULO_URL": "http://mine.example"}, "ORACULO_API_KEY=k\n"),
+            ({"ORACULO_API_KEY": "k"}, "ORACULO_URL=http://localhost:9\n"),
+            ({"ORACULO_API_KEY": "k"}, "ORACULO_URL=http://[::1]:9\n"),
+            ({"ORACULO_API_KEY": "k"}, "ORACULO_PORT=9\n"),
+        ],
+    )
+    def test_a_key_goes_to_a_server_of_its_own_source_and_to_this_machine(
+        self, tmp_path: Path, variables: dict[str, str], file: str
+    ) -> None:
+        assert load(variables, dotenv=self.write(tmp_path, file)).key_for() == "k"
 
     def test_no_file_is_no_fault(self, tmp_path: Path) -> None:
         assert read_dotenv(tmp_path / "none") == {}
@@ -261,10 +321,14 @@ class TestDotenv:
 def test_temporal_is_chosen_by_either_variable_and_the_engine_s_own_comes_first() -> None:
     assert load({"TEMPORAL_ENABLED": "true"}, None).engine == "temporal"
     assert load({"TEMPORAL_ENABLED": "true", "ORACULO_ENGINE": "local"}, None).engine == "local"
-    assert load({"ORACULO_ENGINE": "temporal"}, None).temporal_task_queue == "orchestration-tasks"
+    assert load({"TEMPORAL_HOST": "temporal"}, None).engine == "temporal"
+    assert load({"TEMPORAL_HOST": "temporal", "ORACULO_ENGINE": "local"}, None).engine == "local"
+    assert load({"TEMPORAL_HOST": "temporal", "TEMPORAL_ENABLED": "false"}, None).engine == "local"
+    assert load({"TEMPORAL_NAMESPACE": "n"}, None).engine == "local"
+    assert load({"ORACULO_ENGINE": "temporal"}, None).temporal.task_queue == "orchestration-tasks"
     with pytest.raises(SettingsError, match="TEMPORAL_TLS='talvez' is not allowed: true or false"):
         load({"TEMPORAL_TLS": "talvez"}, None)
 
 
 def test_the_lists_of_what_is_allowed_are_not_empty() -> None:
-    assert settings_readers.STORES and settings_readers.BROKERS and settings.ENGINES
+    assert settings_readers.STORES and settings.ENGINES

@@ -22,7 +22,7 @@ class CeleryFleet(Fleet):
         self.rabbitmq, self.postgres = servers.own("rabbitmq", folder), servers.own("postgres", folder)
         settings = {**SETTINGS, "ORACULO_STORE": self.postgres.url, **env}
         super().__init__(folder, self.rabbitmq.url, [self.rabbitmq, self.postgres], **settings)
-        self.server.store = self.postgres.url  # type: ignore[assignment]
+        self.server.store = self.postgres.url
         self.celery = celery_processes.worker(folder / "celery", self.server.env)
         self.beat = celery_processes.beat(folder / "celery", self.server.env)
         self._connection: psycopg.Connection | None = None
@@ -58,7 +58,7 @@ class CeleryFleet(Fleet):
         try:
             if self._connection is None or self._connection.closed:
                 self._connection = psycopg.connect(self.postgres.url, autocommit=True, connect_timeout=2)
-            return self._connection.execute(sql).fetchone()[0]  # type: ignore[index, arg-type]
+            return self._connection.execute(sql).fetchone()[0]
         except psycopg.OperationalError:
             return None
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from services.server import free_port
+from tools.servers.server import free_port
 
 from forked import Forked
+from waiting import DEADLINE_S
 
 # Nobody here speaks TLS; made once, because a client of its own would read every authority of this machine for it.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -42,7 +43,7 @@ class Process:
         self.popen.send_signal(signal.SIGKILL)
         self.wait()
 
-    def wait(self, timeout: float = 40) -> int:
+    def wait(self, timeout: float = DEADLINE_S) -> int:
         assert self.popen is not None
         code = self.popen.wait(timeout)
         self.popen.stdout.close()

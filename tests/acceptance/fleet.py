@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from services.server import Server as Service
+from tools.servers.server import Server as Service
 
 from acceptance.conftest import Server
 from acceptance.journals import check, counted, owed, unfinished
 from forked import Forked
+from waiting import eventually
 
 WORKER = "slow_work:worker"
 HERE = str(Path(__file__).parent)
@@ -139,10 +140,11 @@ class Fleet:
     def until(self, what: Callable[[], bool], why: str, patience: float = PATIENCE, pause: float = 0.05) -> float:
         """Seconds until it was so."""
         began = time.monotonic()
-        while not what():
-            if time.monotonic() - began > patience:
-                raise AssertionError(f"not within {patience:.0f} s: {why}\n{self._state()}")
-            time.sleep(pause)
+        try:
+            eventually(what, why, within=patience, pause=pause)
+        except AssertionError as error:
+            error.add_note(self._state())
+            raise
         return time.monotonic() - began
 
     def _state(self) -> str:

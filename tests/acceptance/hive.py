@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from acceptance.conftest import Server
 from oraculo.wire.flow import schemas
+from waiting import DEADLINE_S, eventually
 
 Answer = Callable[[dict[str, Any]], dict[str, Any] | None]
 
@@ -99,10 +100,39 @@ def decision(about: dict[str, Any], **more: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class Hive:
-    """On one Kafka, with topics of its own. `settings` are what the orchestrator is told of it."""
+def as_json(_record: str, value: dict[str, Any]) -> bytes:
+    return json.dumps(value).encode()
 
-    def __init__(self, servers: str) -> None:
+
+def from_json(_record: str, raw: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(raw)
+    return found
+
+
+def verdict(plan_id: str, decision: str, by: str, reason: str | None = None) -> dict[str, Any]:
+    """An answer as the original's approval service gives it."""
+    return {
+        "plan_id": plan_id,
+        "intent_id": f"intent-of-{plan_id}",
+        "decision": decision,
+        "approved_by": by,
+        "approved_at": int(time.time() * 1000),
+        "rejection_reason": reason,
+        "cognitive_plan_json": None,
+    }
+
+
+class Hive:
+    """On one Kafka, with topics of its own. `settings` are what the orchestrator is told of it; `pack` and `unpack` are
+    how the others write and read records."""
+
+    def __init__(
+        self,
+        servers: str,
+        pack: Callable[[str, dict[str, Any]], bytes] = frame,
+        unpack: Callable[[str, bytes], dict[str, Any]] = unframe,
+    ) -> None:
+        self.pack, self.unpack = pack, unpack
         mark = secrets.token_hex(4)
         self.servers = servers
         self.settings = {
@@ -113,6 +143,7 @@ class Hive:
             "KAFKA_TELEMETRY_TOPIC": f"telemetry.orchestration.{mark}",
             "KAFKA_INCIDENTS_TOPIC": f"orchestration.incidents.{mark}",
             "KAFKA_CONSUMER_GROUP_ID": f"orchestrator-{mark}",
+            "KAFKA_MESSAGE_FORMAT": "avro",
         }
         self._producer = Producer({**self.connection, "acks": "all", "enable.idempotence": True})
 
@@ -134,7 +165,7 @@ class Hive:
 
     def decide(self, about: dict[str, Any], **more: Any) -> None:
         self.send(
-            self.topic("consensus"), frame(schemas.CONSOLIDATED_DECISION, decision(about, **more)), about["plan_id"]
+            self.topic("consensus"), self.pack(schemas.CONSOLIDATED_DECISION, decision(about, **more)), about["plan_id"]
         )
 
     def read(self, topic: str, enough: Callable[[list[Any]], bool], patience: float = 60.0) -> list[Any]:
@@ -159,7 +190,7 @@ class Hive:
         try:
             known = consumer.list_topics(timeout=30).topics
             parts = [TopicPartition(topic, number, 0) for number in known[topic].partitions] if topic in known else []
-            until = time.monotonic() + 30
+            until = time.monotonic() + DEADLINE_S
             total = sum(self._length(consumer, part, until) for part in parts)
             consumer.assign(parts)
             while len(found) < total:
@@ -225,7 +256,7 @@ class Worker(threading.Thread):
             while not self._stopping.is_set():
                 for message in consumer.consume(100, 0.1):
                     if message.error() is None:
-                        self._take(unframe(schemas.EXECUTION_TICKET, message.value()), producer)
+                        self._take(self._hive.unpack(schemas.EXECUTION_TICKET, message.value()), producer)
                 producer.poll(0)
         finally:
             producer.flush(10)
@@ -249,19 +280,20 @@ class Worker(threading.Thread):
             **more,
         }
         producer.produce(
-            self._hive.topic("results"), frame(schemas.EXECUTION_RESULT, value), key=ticket["ticket_id"].encode()
+            self._hive.topic("results"),
+            self._hive.pack(schemas.EXECUTION_RESULT, value),
+            key=ticket["ticket_id"].encode(),
         )
 
 
 def ended(server: Server, plan_id: str) -> dict[str, Any]:
     """The final document of a plan that came over Kafka: it is not there yet when somebody asks too early."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
+
+    def arrived() -> str | None:
         answer = server.call("GET", f"/api/v1/workflows/orch-{plan_id}")
-        if answer is not None and answer.status_code == 200:
-            return server.result(answer.json()["correlation_id"])
-        time.sleep(0.05)
-    raise AssertionError(f"{plan_id} did not arrive")
+        return None if answer is None or answer.status_code != 200 else str(answer.json()["correlation_id"])
+
+    return server.result(eventually(arrived, f"{plan_id} arrives"))
 
 
 FAILED = {

@@ -8,12 +8,10 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+from oraculo.bootstrap.adapters import store_of
 from oraculo.core import events as ev
-from oraculo.core.state import fold
-from oraculo.core.step import step
-from oraculo.parts import store_of
-from oraculo.ports.store import Recorded
-from oraculo.wire import records
+from oraculo.core.replay import rebuild, replay_step
+from oraculo.ports.journal import Recorded
 
 
 def check(store: Path | str) -> Counter[str]:
@@ -73,7 +71,7 @@ async def _check(url: str) -> Counter[str]:
         for one in journal:
             assert one.first == expected, f"{run}: event {expected} is missing"
             expected += len(one.events)
-        state = fold((one.at, one.events) for one in journal)
+        state = rebuild(journal)
         for ticket in state.tickets:
             assert len(ticket.causes or ()) >= ticket.attempt - 1, f"{run}: an attempt without a cause"
             seen["attempts"] += ticket.attempt
@@ -86,6 +84,6 @@ async def _check(url: str) -> Counter[str]:
 def replay(run: int, journal: list[Recorded]) -> None:
     state = None
     for one in journal:
-        done = step(state, records.cause_of(run, one.events), one.at)
+        done = replay_step(state, one)
         assert done.events == one.events, f"{run}: replaying step {one.first} gives something else"
         state = done.state

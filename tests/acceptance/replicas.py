@@ -16,6 +16,7 @@ import psycopg
 from acceptance.conftest import Server
 from acceptance.fleet import WorkerProcess
 from acceptance.journals import check, counted
+from waiting import eventually
 
 LEASE = 2.0  # seconds
 PATIENCE = 90.0
@@ -125,11 +126,11 @@ class Replicas:
     def until(self, what: Callable[[], bool], why: str, patience: float = PATIENCE) -> float:
         """Seconds until it was so."""
         began = time.monotonic()
-        while not what():
-            if time.monotonic() - began > patience:
-                logs = "\n".join(f"{one.name}: {(one.cwd / 'stderr.log').read_text()[-2000:]}" for one in self.all)
-                raise AssertionError(f"not within {patience:.0f} s: {why}\n{logs}")
-            time.sleep(0.02)
+        try:
+            eventually(what, why, within=patience)
+        except AssertionError as error:
+            error.add_note("\n".join(f"{one.name}: {(one.cwd / 'stderr.log').read_text()[-2000:]}" for one in self.all))
+            raise
         return time.monotonic() - began
 
     def members(self, ask: Replica) -> list[str]:

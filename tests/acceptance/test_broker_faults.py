@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from services.kafka import Kafka
-from services.proxy import Proxy
-from services.server import free_port
+from tools.servers.kafka import Kafka
+from tools.servers.proxy import Proxy
+from tools.servers.server import free_port
 
 import servers
 from acceptance.chaos import LONG, times
@@ -22,7 +22,7 @@ ROUNDS = times(5) // 5
 AWAY = 4.0 if LONG else 1.5  # seconds; longer than a confirmation may take
 
 
-@pytest.mark.timeout(150 + 60 * ROUNDS)
+@pytest.mark.timeout(300 + 60 * ROUNDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_network_that_cannot_be_trusted(name: str, tmp_path: Path) -> None:
     port = free_port()

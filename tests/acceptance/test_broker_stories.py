@@ -15,12 +15,13 @@ import pytest
 
 import servers
 from acceptance.fleet import NAMES, Fleet
-from oraculo.parts import broker_of
-from oraculo.ports.broker import Delivery, Outgoing, Settlement
+from contracts.engine_cases import answer
+from oraculo.adapters.brokers.connect import broker_of
+from oraculo.ports.broker import Delivery, Outgoing, Settlement, publish_confirmed
+from oraculo.wire.ticket_tokens import HEADER as TOKEN_HEADER
 
 RESULTS, REQUESTS = "orquestrador_resultados", "orquestrador_requisicoes"
 TIMESTAMP = "2025-10-14T12:00:00Z"
-pytestmark = pytest.mark.timeout(200)
 
 
 @pytest.fixture(
@@ -39,7 +40,7 @@ def send(fleet: Fleet, queue: str, *bodies: bytes) -> None:
     async def publish() -> None:
         broker = broker_of(fleet.worker.broker)
         try:
-            await broker.publish([Outgoing(queue, body, "") for body in bodies])
+            await publish_confirmed(broker, [Outgoing(queue, body, "") for body in bodies])
         finally:
             await broker.close()
 
@@ -128,7 +129,7 @@ def test_poison_among_results_harms_no_neighbour(fleet: Fleet) -> None:
         return sum(len(letters(fleet, fila=RESULTS, motivo=r)) - n for r, n in before.items()) >= len(poison)
 
     try:
-        fleet.until(quarantined, "all of it is quarantined", 30)
+        fleet.until(quarantined, "all of it is quarantined")
     finally:
         print(fleet.json("/api/v1/dead-letters")["groups"])
     for name in (asked, *neighbours):
@@ -235,3 +236,64 @@ def test_the_worker_killed_in_the_middle_of_its_work_is_replaced(fleet: Fleet) -
     name = fleet.submit(10)
     fleet.worker.start()
     assert fleet.server.result(name)["status"] == "concluida"
+
+
+def forgeries(mine: dict[str, Any], other: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, str]]]:
+    """(message, headers) of answers by one who knows everything of an order but its token."""
+    said = answer(mine, "forjada")
+    bare = {key: value for key, value in said.items() if key != "token"}
+    unnamed = {key: value for key, value in bare.items() if key not in ("ticket_id", "tentativa")}
+    header, body, signature = mine["token"].split(".")
+    none = "eyJhbGciOiJub25lIiwidHlwIjoidGlja2V0K2p3dCJ9"
+    return [
+        (bare, {}),
+        (unnamed, {}),
+        ({**bare, "token": other["token"]}, {}),
+        ({**bare, "token": f"{none}.{body}."}, {}),
+        ({**bare, "token": f"{header}.{body}.{signature[::-1]}"}, {}),
+        ({**bare, "token": ""}, {}),
+        ({**said, "tentativa": 2}, {}),
+        ({**said, "correlation_id": other["correlation_id"]}, {}),
+        ({**bare, "payload": {**bare["payload"], "token": other["token"]}}, {}),
+        (bare, {TOKEN_HEADER: other["token"]}),
+    ]
+
+
+def test_where_tokens_are_required_a_forged_answer_has_no_effect(fleet: Fleet) -> None:
+    """The last story: the orchestrator is started anew for it. Our own worker hands tokens back."""
+    fleet.server.kill()
+    fleet.server.up(ORACULO_RESULT_TOKENS="require")
+    asked = []
+    for number in range(2):
+        body = {"coletas": [{"fonte": f"forja_{number}", "timeout_s": 600}], "timeout_s": 600}
+        accepted = fleet.server.call("POST", "/api/v1/orchestrations", json=body)
+        assert accepted is not None and accepted.status_code == 202
+        asked.append(accepted.json()["correlation_id"])
+    mine, other = (json.loads(take(fleet, f"escavador_forja_{number}")[0].body) for number in range(2))
+    forged = forgeries(mine, other)
+
+    async def publish() -> None:
+        broker = broker_of(fleet.worker.broker)
+        try:
+            messages = [Outgoing(RESULTS, json.dumps(one).encode(), "", dict(headers)) for one, headers in forged]
+            await publish_confirmed(broker, messages)
+        finally:
+            await broker.close()
+
+    asyncio.run(publish())
+
+    def quarantined() -> int:
+        """Bodies, since a broker may bring one twice; answers from before, which had no token, are not counted."""
+        found = [one for one in letters(fleet, motivo="unauthenticated") if one["correlation_id"] in asked]
+        return len({fleet.json(f"/api/v1/dead-letters/{one['id']}")["corpo"] for one in found})
+
+    different = len({json.dumps(one) for one, _ in forged})
+    fleet.until(lambda: quarantined() == different, "all are quarantined")
+    for name in asked:
+        shown = fleet.json(f"/api/v1/orchestrations/{name}")
+        assert [ticket["status"] for ticket in shown["tickets"]] == ["em_execucao"]
+    send(fleet, RESULTS, *(json.dumps(answer(order, "honesta")).encode() for order in (mine, other)))
+    for name in asked:
+        assert fleet.server.result(name)["coletas"][0]["dados"] == "honesta"
+    assert fleet.server.result(fleet.submit(7))["execucoes"][0]["resultado"]["soma"] == 21
+    assert quarantined() == different

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import json
 import re
 import time
@@ -21,19 +20,19 @@ from celery import Celery
 
 from acceptance.conftest import Server
 from acceptance.hive import plan, task
-from cli.processes import eventually
 from contracts.engine_cases import OnCeleryAndRedis, answer
 from contracts.writing import begin, write
 from core.given import T0
 from core.test_flow import made, node
 from oraculo.adapters.clock import MonotonicClock
+from oraculo.bootstrap.adapters import store_of
 from oraculo.core import events as ev
-from oraculo.parts import store_of
-from oraculo.ports.sharing import sharing
+from oraculo.engines.celery_engine.effects import TaskSender
+from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
+from waiting import DEADLINE_S, eventually
 
-pytestmark = [pytest.mark.timeout(150), pytest.mark.xdist_group("celery ceiling")]
+pytestmark = pytest.mark.xdist_group("celery ceiling")
 LIMIT = 3
-PATIENCE = 40.0
 TICKETS, RESULTS, GROUP = "execution.tickets", "orquestrador_resultados", "oraculo"
 BANDS = {"low": 12, "medium": 8, "high": 8, "critical": 6}
 HELD_BACK = re.compile(r"^orchestration_tickets_held_back (\S+)$", re.M)
@@ -53,12 +52,12 @@ class Worker:
         self.most = 0
         self._known: set[tuple[str, int]] = set()
 
-    def take(self, patience: float = PATIENCE) -> bool:
+    def take(self, patience: float = DEADLINE_S) -> bool:
         """Until there is something new."""
         until = time.monotonic() + patience
         before = len(self.taken)
         while time.monotonic() < until:
-            found = self._client.xreadgroup(GROUP, "teste", {TICKETS: ">"}, count=100, block=100)
+            found: Any = self._client.xreadgroup(GROUP, "teste", {TICKETS: ">"}, count=100, block=100)
             for number, fields in found[0][1] if found else ():
                 order = json.loads(fields[b"mensagem"])
                 self._client.xack(TICKETS, GROUP, number)
@@ -170,7 +169,7 @@ def test_the_bound_holds_the_urgent_go_first_and_another_one_takes_over(fleet: F
             worker.answer(FAILS_FOR_GOOD)  # it and what it depends on are undone
         else:
             worker.answer(FAILS if first["task_id"] == "high3" and first["tentativa"] == 1 else None)
-    results = {name: fleet.other.result(name, PATIENCE) for name in plans}
+    results = {name: fleet.other.result(name, DEADLINE_S) for name in plans}
     assert {name: result["status"] for name, result in results.items()} == {
         name: "parcial" if name == undone else "concluida" for name in plans
     }
@@ -185,30 +184,26 @@ def test_the_bound_holds_the_urgent_go_first_and_another_one_takes_over(fleet: F
 
 
 async def test_a_task_that_celery_lost_is_sent_again_and_a_new_worker_finds_it(
-    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    fleet: Fleet,
 ) -> None:
     fleet.kill()
     worker = Worker(fleet.broker_url)
-    for name, value in fleet.up.env.items():  # importing it makes an application of the environment
-        monkeypatch.setenv(name, value)
-    celery = importlib.import_module("oraculo.engines.celery.dispatch")
     clock = MonotonicClock()
-    dispatcher = celery.Dispatcher(Celery("teste", broker=fleet.broker_url), clock, scheduled=True)
-    schedule = importlib.import_module("oraculo.engines.celery.schedule")
+    sender = TaskSender(Celery("teste", broker=fleet.broker_url), clock)
     async with store_of(fleet.store_url) as store:
-        shared = sharing(store)
+        shared = store.sharing
         assert shared is not None
         await shared.join("teste", timedelta(minutes=10))
         since = (clock.now() - T0).total_seconds()
         story = begin(wanted=made(*(node(f"t{n}") for n in range(LIMIT + 1))), when=since)
         await write(shared, story.started, when=since)
-        scheduler = schedule.Scheduler(shared, clock, dispatcher, LIMIT, timedelta(seconds=1))
-        running = [asyncio.create_task(one.run()) for one in (scheduler, dispatcher)]
+        ceiling = JournalCeiling(shared, clock, sender, LIMIT, timedelta(seconds=1))
+        running = [asyncio.create_task(one) for one in (ceiling.run(), sender.run())]
         await asyncio.to_thread(eventually, worker.purge)
         fleet.celery[0].start()
         await asyncio.to_thread(worker.hold, LIMIT)
         for one in running:
             one.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        await dispatcher.close()
+        sender.close()
     assert sorted(order["task_id"] for order in worker.held) == [f"t{n}" for n in range(LIMIT)]

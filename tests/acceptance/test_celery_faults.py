@@ -18,7 +18,7 @@ AWAY = 20.0 if LONG else 1.0  # seconds that the database is away
 POINTS = ("after_publish:2", "after_commit:3", "before_publish:2", "before_commit:3")
 
 
-@pytest.mark.timeout(120 + 90 * ROUNDS)
+@pytest.mark.timeout(300 + 90 * ROUNDS)
 def test_whatever_dies_everything_ends_once_and_right(tmp_path: Path) -> None:
     with CeleryFleet(tmp_path) as fleet:
         wide = fleet.submit(1_000_000, width=200)
@@ -43,6 +43,7 @@ def test_whatever_dies_everything_ends_once_and_right(tmp_path: Path) -> None:
             fleet.some_more()
         fleet.rest()
         seen = fleet.verify()
+        fleet.beat.kill()  # Celery may wait for ever for a task that reaches it while it shuts down
         assert fleet.celery.terminate() == 0
     assert wide in fleet.accepted
     print(f"\nengine celery: {ROUNDS} rounds of faults, {dict(seen)}")

@@ -14,11 +14,12 @@ from typing import Any
 import httpx2
 import pytest
 from celery import Celery
-from services.server import free_port
+from tools.servers.server import free_port
 
-from contracts.engine_cases import OnCeleryAndRedis, answer, source, until
+from contracts.engine_cases import OnCeleryAndRedis, answer, source
+from waiting import until
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("celery tasks")]
+pytestmark = pytest.mark.xdist_group("celery tasks")
 SEEDS = """
 import sys
 from oraculo.engines.celery.tasks import iniciar_coleta
@@ -137,3 +138,17 @@ def test_a_worker_stops_in_good_order(fleet: OnCeleryAndRedis) -> None:
     assert worker.terminate() == 0
     members = fleet.call("GET", "/replicas")
     assert ":celery:" not in json.dumps(members), (members, Path(worker.log).read_text()[-2000:])
+
+
+def test_every_line_of_worker_and_beat_is_json(fleet: OnCeleryAndRedis) -> None:
+    """From the first to the last, Celery's own included: whatever reads the log needs one parser."""
+    for process in reversed(fleet.celery):  # beat first: what it sends has to be taken
+        if process.running:
+            process.terminate()
+        said = process.said().splitlines()
+        assert [line for line in said if not line.startswith("{")] == []
+        lines = [json.loads(line) for line in said]
+        assert all({"@timestamp", "log.level", "message", "service.name"} <= set(line) for line in lines)
+        own = [line["message"] for line in lines if line["log.logger"].startswith("celery")]
+        assert any("ready." in line or "beat: Starting" in line for line in own), own
+    assert any("shutdown" in line["message"] for line in map(json.loads, fleet.celery[0].said().splitlines()))

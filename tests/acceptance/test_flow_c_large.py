@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from services.temporal import settings_of
+from tools.servers.temporal import settings_of
 
 import servers
 from acceptance.chaos import LONG
@@ -29,7 +29,7 @@ def tasks_of(shape: str) -> list[dict[str, Any]]:
     return [task(f"t{n}", *by_layer.get(layer[n] - 1, ())) for n in range(1000)]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ["local", "temporal"])
 @pytest.mark.parametrize("shape", [LAYERS, WIDE] if LONG else [LAYERS])
 def test_a_large_plan(server: Callable[..., Server], engine: str, shape: str) -> None:

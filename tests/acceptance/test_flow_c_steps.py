@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from services.server import Server as Service
-from services.temporal import settings_of
+from tools.servers.server import Server as Service
+from tools.servers.temporal import settings_of
 
 import servers
 from acceptance.chaos import LONG
 from acceptance.conftest import Server
 from acceptance.hive import DIAMOND, Hive, ended, plan
 from acceptance.journals import check, counted
-from cli.processes import eventually
+from waiting import DEADLINE_S, eventually
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.xdist_group("flow_c_steps")]
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("flow_c_steps")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,6 @@ USUAL = {
     ),
     "local": ("before_commit:1", "before_publish:1", "after_frame:1"),
 }  # fmt: skip
-PATIENCE = 60.0
 TRIES = {("a", "1"), ("b", "1"), ("b", "2"), ("c", "1"), ("d", "1")}
 
 
@@ -128,9 +127,9 @@ class Visit:
     def arrive(self) -> None:
         """It is at the point."""
         if self.survives:
-            eventually(lambda: self.server.stopped, PATIENCE)
+            eventually(lambda: self.server.stopped)
         else:
-            assert self.server.wait(PATIENCE) == -signal.SIGKILL, self.point
+            assert self.server.wait(DEADLINE_S) == -signal.SIGKILL, self.point
         assert self.point.found in (None, self._left_behind()), self.point
 
     def go_on(self) -> None:
@@ -151,7 +150,7 @@ class Visit:
         result = ended(self.server, self.plan_id)
         told_again = self.point.at == "after_frame:1" and not self.survives
         frames = 2 if told_again else 1
-        eventually(lambda: len(self._sent("telemetry")) >= frames, PATIENCE)
+        eventually(lambda: len(self._sent("telemetry")) >= frames)
         assert self.server.terminate() == 0
         self.worker.__exit__()
         metrics = result["fluxo_c"]["metrics"]

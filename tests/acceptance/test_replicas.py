@@ -26,7 +26,7 @@ async def store() -> str:
     return await database()
 
 
-@pytest.mark.timeout(180 + 20 * FAULTS)
+@pytest.mark.timeout(300 + 30 * FAULTS)
 def test_one_after_the_other_is_killed_or_frozen(store: str, tmp_path: Path) -> None:
     luck = random.Random(2)
     taken_over: list[float] = []
@@ -44,7 +44,6 @@ def test_one_after_the_other_is_killed_or_frozen(store: str, tmp_path: Path) -> 
     print(f"taken over after {min(taken_over):.1f} to {max(taken_over):.1f} s with a lease of {LEASE:g} s")
 
 
-@pytest.mark.timeout(240)
 def test_the_database_is_away(tmp_path: Path) -> None:
     """In the middle of the work, and again while a replica that was killed recovers."""
     away = 20.0 if LONG else 2.0
@@ -75,7 +74,6 @@ def test_the_database_is_away(tmp_path: Path) -> None:
     print(f"\nPostgreSQL away twice for {away:.0f} s: {dict(seen)}, refused meanwhile {dict(fleet.refused)}")
 
 
-@pytest.mark.timeout(180)
 def test_a_rolling_restart_costs_no_attempt(store: str, tmp_path: Path) -> None:
     with servers.own("redis", tmp_path / "redis") as redis, Replicas(tmp_path, store, redis.url, 2) as fleet:
         fleet.load(pace=0.1)
@@ -89,7 +87,6 @@ def test_a_rolling_restart_costs_no_attempt(store: str, tmp_path: Path) -> None:
     assert seen["attempts"] == 4 * seen["orchestrations"], seen
 
 
-@pytest.mark.timeout(120)
 def test_api_and_engine_apart(store: str, tmp_path: Path) -> None:
     with servers.own("redis", tmp_path / "redis") as redis, Replicas(tmp_path, store, redis.url, 0) as fleet:
         api = Replica(tmp_path / "api", "api", store, redis.url, "--api-only")

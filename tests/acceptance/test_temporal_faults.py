@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from services.temporal import settings_of
+from tools.servers.temporal import settings_of
 
 import servers
 from acceptance.fleet import Fleet
@@ -39,7 +39,7 @@ class TemporalFleet(Fleet):
         super().__init__(folder, redis.url, [self.temporal, redis], **env)
         if apart:
             self.server.arguments.append("--api-only")
-        self.server.store = store  # type: ignore[assignment]
+        self.server.store = store
         self.engine = Replica(
             folder / "engine", "engine", store, redis.url, "--engine-only", **settings_of(self.temporal.url)
         )
@@ -80,7 +80,7 @@ class TemporalFleet(Fleet):
         self.until(lambda: self._count("closed_at IS NULL OR owes > 0") == 0, "nothing is owed")
 
 
-@pytest.mark.timeout(90 + 30 * KILLS)
+@pytest.mark.timeout(300 + 30 * KILLS)
 def test_whatever_dies_everything_ends_once_and_right(tmp_path: Path) -> None:
     points = cycle(POINTS)
     with TemporalFleet(tmp_path, apart=MANY) as fleet:

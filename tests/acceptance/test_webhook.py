@@ -12,6 +12,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from acceptance.journals import check
+from waiting import DEADLINE_S
 
 SECRET = "whsec_" + "c2VncmVkby1kZS10ZXN0ZS1jb20tMzItYnl0ZXMhIQ=="
 
@@ -24,7 +25,7 @@ class Receiver:
         self.arrived = threading.Condition()
         self.well = False
 
-    def wait_for(self, count: int, seconds: float = 30) -> None:
+    def wait_for(self, count: int, seconds: float = DEADLINE_S) -> None:
         with self.arrived:
             assert self.arrived.wait_for(lambda: len(self.got) >= count, seconds), f"{len(self.got)} of {count} came"
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import redis
-from services.server import Server
+from tools.servers.server import Server
 
 from oraculo.adapters.brokers.redis_streams import RedisBroker
 from oraculo.errors import BrokerUnavailableError
 from oraculo.ports.broker import Delivery, Outgoing, Settlement
-
-SOON = 10.0  # longer than anything here takes
+from waiting import DEADLINE_S
 
 
 @asynccontextmanager
@@ -46,23 +44,11 @@ def reading(client: redis.Redis, queue: str) -> bool:
         return False
 
 
-async def eventually(condition: Callable[[], Any] | Callable[[], Awaitable[Any]], within: float = SOON) -> Any:
-    """Its result, as soon as that is true."""
-    async with asyncio.timeout(within):
-        while True:
-            result = condition()
-            if asyncio.iscoroutine(result):
-                result = await result
-            if result:
-                return result
-            await asyncio.sleep(0.01)
-
-
 def messages(queue: str, bodies: Iterable[bytes]) -> list[Outgoing]:
     return [Outgoing(queue, body, f"id-{n}") for n, body in enumerate(bodies)]
 
 
-async def take(broker: RedisBroker, queue: str, count: int, within: float = SOON) -> list[Delivery]:
+async def take(broker: RedisBroker, queue: str, count: int, within: float = DEADLINE_S) -> list[Delivery]:
     """Exactly `count`; it tries again while the server is away."""
     taken: list[Delivery] = []
     async with asyncio.timeout(within):
@@ -78,13 +64,10 @@ async def ack(broker: RedisBroker, deliveries: Iterable[Delivery]) -> None:
     await broker.settle([Settlement(delivery) for delivery in deliveries])
 
 
-async def published(broker: RedisBroker, outgoing: list[Outgoing], within: float = SOON) -> None:
+async def published(broker: RedisBroker, outgoing: list[Outgoing], within: float = DEADLINE_S) -> None:
     """Again and again until it is confirmed."""
     async with asyncio.timeout(within):
         while outgoing:
-            try:
-                await broker.publish(outgoing)
-                return
-            except BrokerUnavailableError as error:
-                outgoing = outgoing if error.unconfirmed is None else list(error.unconfirmed)
+            outgoing = list((await broker.publish(outgoing)).unconfirmed)
+            if outgoing:
                 await asyncio.sleep(0.02)

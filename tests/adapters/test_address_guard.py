@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oraculo.adapters.sinks.address_guard import (
-    ALLOWED,
-    MAX_URL,
+    ALLOWED_TEXT,
+    URL_MAX_CHARS,
     Target,
     address_refusal,
     admit,
@@ -247,7 +247,7 @@ HOSTILE_URLS = [
     *("https://example.com/\\..\\..", "https://example.com/\\@127.0.0.1", 'https://example.com/"'),
     *("https://example.com/#\n", "https://127.0.0.1\\@example.com/", "https://example.com\\@127.0.0.1/"),
     # length
-    "https://example.com/" + "a" * MAX_URL,
+    "https://example.com/" + "a" * URL_MAX_CHARS,
     "https://example.com/?" + "a" * 100_000,
     "https://" + "a" * 3_000 + ".com/",
     "https://" + "a@" * 1_000 + "127.0.0.1/",
@@ -292,7 +292,7 @@ ACCEPTABLE = {
     "https://[2606:4700:4700::1111]/": ("2606:4700:4700::1111", 443, "/"),
     "https://[2606:4700:4700:0:0:0:0:1111]:8443/": ("2606:4700:4700::1111", 8443, "/"),
     "https://[64:ff9b::8.8.8.8]/": ("64:ff9b::808:808", 443, "/"),
-    "https://example.com/" + "a" * (MAX_URL - 20): ("example.com", 443, "/" + "a" * (MAX_URL - 20)),
+    "https://example.com/" + "a" * (URL_MAX_CHARS - 20): ("example.com", 443, "/" + "a" * (URL_MAX_CHARS - 20)),
 }
 
 
@@ -338,7 +338,7 @@ async def test_public_names_of_private_places_are_refused_at_delivery(host: str,
     async with WebhookNotifier(clock=now, resolver=Names(["127.0.0.1"]), ssl_context=_tls()) as notifier:
         receipt = await notifier.notify(notice(f"https://{host}/"))
     assert receipt.outcome is Outcome.REFUSED
-    assert "loopback" in receipt.detail and ALLOWED in receipt.detail
+    assert "loopback" in receipt.detail and ALLOWED_TEXT in receipt.detail
     assert watch.connects == []
 
 
@@ -392,14 +392,14 @@ def test_ordinary_urls_are_accepted(url: str, parts: tuple[str, int, str]) -> No
 
 
 def test_the_reason_says_what_is_allowed() -> None:
-    assert check_url("http://example.com/") == f"not allowed: scheme 'http'; {ALLOWED}"
-    assert check_url("https://10.0.0.1/") == f"not allowed: 10.0.0.1 is not a public address (private); {ALLOWED}"
-    assert check_url("https://example.com:22/") == f"not allowed: port 22; {ALLOWED}"
+    assert check_url("http://example.com/") == f"not allowed: scheme 'http'; {ALLOWED_TEXT}"
+    assert check_url("https://10.0.0.1/") == f"not allowed: 10.0.0.1 is not a public address (private); {ALLOWED_TEXT}"
+    assert check_url("https://example.com:22/") == f"not allowed: port 22; {ALLOWED_TEXT}"
 
 
 def test_the_reason_holds_no_password() -> None:
     reason = check_url("https://ana:hunter2@example.com/")
-    assert reason == f"not allowed: a user name or password in the URL; {ALLOWED}"
+    assert reason == f"not allowed: a user name or password in the URL; {ALLOWED_TEXT}"
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from oraculo.adapters.brokers.kafka import KafkaBroker
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.registry.local import LocalRegistry
-from oraculo.adapters.sinks.flow_topics import MOST, FlowTopics
+from oraculo.adapters.sinks.flow_topics import MEMORY_TOPIC_MAX_MESSAGES, FlowTopics
+from oraculo.bootstrap.flow import codec_of, topics_of, topics_sink
 from oraculo.errors import SinkUnavailableError
-from oraculo.flow_parts import codec_of, topics_of, topics_sink
-from oraculo.ports.broker import Broker, Outgoing, forgets
+from oraculo.ports.broker import Broker, Outgoing, publish_confirmed
+from oraculo.ports.journal import Recorded
 from oraculo.ports.projection import Entry
-from oraculo.ports.store import Recorded
-from oraculo.settings import load
+from oraculo.settings.settings import load
 
 SETTINGS = load({}, None)
 
@@ -30,9 +30,13 @@ def sink_on(broker: Broker) -> FlowTopics:
 def a_plan_that_ended() -> list[Entry]:
     story = Story(made(node("a")))
     story.ok(0)
+    return entries_of(story)
+
+
+def entries_of(story: Story) -> list[Entry]:
     entries, first = [], 1
     for at, events in story.journal:
-        entries.append(Entry(Recorded(story.run, first, at, events), story.state))  # type: ignore[arg-type]
+        entries.append(Entry(Recorded(story.run, first, at, events), story.state))
         first += len(events)
     return entries
 
@@ -63,17 +67,36 @@ async def test_the_same_step_is_told_with_the_same_ids_in_the_same_order() -> No
 
 async def test_where_nobody_listens_memory_does_not_fill_up() -> None:
     broker = MemoryBroker()
-    await broker.publish([Outgoing("telemetry-flow-c", b"{}", "") for _ in range(MOST)])
+    await publish_confirmed(broker, [Outgoing("telemetry-flow-c", b"{}", "") for _ in range(MEMORY_TOPIC_MAX_MESSAGES)])
     sink = sink_on(broker)
     await sink.record(a_plan_that_ended())
-    assert (await broker.backlog("telemetry-flow-c")).waiting == MOST
+    assert (await broker.backlog("telemetry-flow-c")).waiting == MEMORY_TOPIC_MAX_MESSAGES
     assert sink.refused["FlowCTelemetryEvent"] > 0 and sink.published["TelemetryFrame"] == 1
 
 
 async def test_only_what_is_in_this_process_is_forgotten_with_it() -> None:
     broker = RoutingBroker(MemoryBroker(), KafkaBroker("kafka://127.0.0.1:9"), {"execution.tickets"})
     try:
-        assert (forgets(broker, "execution.tickets"), forgets(broker, "escavador_x")) == (False, True)
-        assert forgets(broker.main, "execution.tickets")
+        assert (broker.forgets("execution.tickets"), broker.forgets("escavador_x")) == (False, True)
+        assert broker.main.forgets("execution.tickets")
     finally:
         await broker.close()
+
+
+async def test_what_does_not_fit_together_is_an_incident() -> None:
+    """A clock that was turned back: the first task was done before it began, says its journal."""
+    story = Story(made(node("a"), node("b", "a")))
+    story.confirm(0, when=10)
+    story.ok(0, when=4)
+    story.confirm(1, when=5)
+    story.ok(1, when=6)
+    broker = MemoryBroker()
+    sink = sink_on(broker)
+    for _ in range(2):
+        await sink.record(entries_of(story))
+    told = [json.loads(one.body) for one in await broker.fetch("orchestration.incidents", limit=10, wait=1)]
+    assert len({one["incident_id"] for one in told}) == 1  # whenever it is seen again
+    assert {(one["incident_type"], one["severity"]) for one in told} == {("INCONSISTENCY", "WARNING")}
+    assert "a completed before it started" in json.dumps(told[0])
+    frames = [json.loads(one.body) for one in await broker.fetch("telemetry.orchestration", limit=10, wait=1)]
+    assert frames[0]["status"] == "SUCCESS"

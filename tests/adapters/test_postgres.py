@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
-from services.proxy import Proxy
-from services.server import free_port
+from tools.servers.proxy import Proxy
+from tools.servers.server import free_port
 
 from contracts.writing import batch, begin, finished, write
 from core.given import plan
@@ -20,10 +20,11 @@ from oraculo.adapters.stores.numbered import migrations
 from oraculo.adapters.stores.postgres import connections
 from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.errors import SettingsError, StoreError, StoreTooNewError, StoreUnavailableError
-from oraculo.ports.store import Asked, DeadLetter, Query
+from oraculo.ports.catalogue import Query
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import LockRequest
 from servers import own
-
-PATIENCE = 30.0
+from waiting import DEADLINE_S, until
 
 
 @pytest.fixture
@@ -37,24 +38,13 @@ async def url() -> str:
     return await database()
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                if await holds():
-                    return
-            except StoreUnavailableError:
-                pass
-            await asyncio.sleep(0.01)
-
-
 async def at_last(store: PostgresStore, name: str) -> None:
     """It can be written to again."""
 
     async def written() -> bool:
         return bool(await finished(store, name))
 
-    await until(written)
+    await until(written, ignoring=(StoreUnavailableError,))
 
 
 def through(proxy: Proxy, url: str) -> str:
@@ -148,7 +138,7 @@ async def test_a_connection_that_is_reset_is_made_again(url: str, stack: AsyncEx
         store = await opened(stack, through(proxy, url))
         story = begin(wanted=plan(2))
         await write(store, story.started)
-        await store.begin(Asked({story.run: story.state.version}))
+        await store.begin(LockRequest({story.run: story.state.version}))
         proxy.reset()
         with pytest.raises(StoreUnavailableError):
             await write(store, story.ok(0))
@@ -163,7 +153,7 @@ async def test_a_commit_without_an_answer_is_not_known_to_be_durable(url: str, s
     with Proxy(int(url.rpartition(":")[2].partition("/")[0])) as proxy:
         store = await opened(stack, through(proxy, url))
         story = begin("escrita")
-        await store.begin(Asked(names=["escrita"]))
+        await store.begin(LockRequest(names=["escrita"]))
         proxy.cut_after(0, reset=True)
         with pytest.raises(StoreUnavailableError):
             await write(store, story.started)
@@ -172,8 +162,8 @@ async def test_a_commit_without_an_answer_is_not_known_to_be_durable(url: str, s
             return bool(await witness.locate(["escrita"]) and await store.locate(["escrita"]))
 
         proxy.heal()
-        await until(there)
-        found = await store.begin(Asked(names=["escrita"]))
+        await until(there, ignoring=(StoreUnavailableError,))
+        found = await store.begin(LockRequest(names=["escrita"]))
         assert found.runs == {"escrita": story.run} and len(found.news[story.run]) == 1
         await store.abandon()
         await store.close()
@@ -182,15 +172,15 @@ async def test_a_commit_without_an_answer_is_not_known_to_be_durable(url: str, s
 async def test_what_a_frozen_process_has_locked_becomes_free(
     url: str, stack: AsyncExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert connections.SESSION["idle_in_transaction_session_timeout"] == "5s"
-    monkeypatch.setitem(connections.SESSION, "idle_in_transaction_session_timeout", "200ms")
+    assert connections.SESSION_SETTINGS["idle_in_transaction_session_timeout"] == "5s"
+    monkeypatch.setitem(connections.SESSION_SETTINGS, "idle_in_transaction_session_timeout", "200ms")
     frozen, other = await opened(stack, url), await opened(stack, url)
     await frozen.join("parado", timedelta(minutes=1))
     story = begin(wanted=plan(2))
     await write(frozen, story.started)
-    asked = Asked({story.run: story.state.version})
+    asked = LockRequest({story.run: story.state.version})
     await frozen.begin(asked)
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(DEADLINE_S):
         await other.begin(asked)
         await write(other, story.ok(0))
     with pytest.raises(StoreUnavailableError):
@@ -202,16 +192,16 @@ async def test_a_listener_that_was_cut_comes_back_and_says_that_something_may_ha
     url: str, stack: AsyncExitStack
 ) -> None:
     store, writer = await opened(stack, url), await opened(stack, url)
-    async with asyncio.timeout(PATIENCE):
-        await store.changed(PATIENCE)
-        waiting = asyncio.create_task(store.changed(PATIENCE))
+    async with asyncio.timeout(DEADLINE_S):
+        await store.changed(DEADLINE_S)
+        waiting = asyncio.create_task(store.changed(DEADLINE_S))
         await sql(
             url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = "
             "current_database()"
         )  # fmt: skip
         await waiting
         await finished(writer)
-        await store.changed(PATIENCE)
+        await store.changed(DEADLINE_S)
 
 
 async def test_a_server_that_is_away_is_not_asked_all_the_time() -> None:
@@ -228,7 +218,7 @@ async def test_a_task_that_is_cancelled_in_the_middle_leaves_nothing_behind(url:
     store, other = await opened(stack, url), await opened(stack, url)
     story = begin(wanted=plan(3))
     await write(store, story.started)
-    asked = Asked({story.run: story.state.version})
+    asked = LockRequest({story.run: story.state.version})
     await other.begin(asked)
     waiting = asyncio.create_task(store.begin(asked))
     await asyncio.wait([waiting], timeout=0.1)
@@ -275,7 +265,7 @@ async def test_text_that_postgresql_does_not_have(url: str, stack: AsyncExitStac
     for name in ("a\x00b", "\ud800"):
         assert await store.locate([name]) == {} and await store.summary(name) is None
         assert await store.find(Query(text=name)) == [] and await store.find(Query(destino=name)) == []
-        assert (await store.begin(Asked(names=[name], keys=[name]))).runs == {}
+        assert (await store.begin(LockRequest(names=[name], keys=[name]))).runs == {}
         await store.abandon()
     dead = DeadLetter("q\x00", "not_json", "não é \x00", b"\x00\xff", "c\x00", {"h\x00": "\x00"})
     await store.append(batch(dead=[dead]))

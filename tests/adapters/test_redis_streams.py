@@ -11,13 +11,14 @@ from pathlib import Path
 import orjson
 import pytest
 import trustme
-from services.redis import Redis
+from tools.servers.redis import Redis
 
-from adapters.redis_tools import SOON, ack, blocked, eventually, messages, opened, plain, published, reading, take
+from adapters.redis_tools import ack, blocked, messages, opened, plain, published, reading, take
 from oraculo.adapters.brokers.redis_streams import RedisBroker, trim, upkeep
 from oraculo.errors import BrokerUnavailableError, SettingsError
-from oraculo.ports.broker import Outgoing, Settle, Settlement
+from oraculo.ports.broker import Outgoing, Settle, Settlement, publish_confirmed
 from servers import own, shared
+from waiting import DEADLINE_S, until
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def configured(folder: Path, **config: str) -> Redis:
 class TestEntries:
     async def test_ours_begin_with_the_message(self, url: str, queue: str) -> None:
         async with opened(url) as broker:
-            await broker.publish([Outgoing(queue, b"{}", "m-1"), Outgoing(queue, b"{}", "", {"é": "ã"})])
+            await publish_confirmed(broker, [Outgoing(queue, b"{}", "m-1"), Outgoing(queue, b"{}", "", {"é": "ã"})])
         (_, first), (_, second) = plain(url).xrange(queue)
         assert list(first.items()) == [(b"mensagem", b"{}"), (b"message_id", b"m-1")]
         assert list(second.items()) == [(b"mensagem", b"{}"), (b"headers", '{"é":"ã"}'.encode())]
@@ -64,7 +65,7 @@ class TestEntries:
     async def test_plain_clients_are_read(
         self, url: str, queue: str, fields: dict[str, str], body: bytes, headers: dict[str, str]
     ) -> None:
-        plain(url).xadd(queue, fields)  # type: ignore[arg-type]
+        plain(url).xadd(queue, fields)
         async with opened(url) as broker:
             (delivery,) = await take(broker, queue, 1)
             await ack(broker, [delivery])
@@ -87,10 +88,9 @@ class TestRefusals:
         with configured(tmp_path, proto_max_bulk_len="1mb") as server:
             async with opened(server) as broker:
                 small, large, last = messages("fila", (b"a", b"x" * 2_000_000, b"c"))
-                with pytest.raises(BrokerUnavailableError) as caught:
-                    await broker.publish([small, large, last])
-                assert [m for m, _ in caught.value.refused] == [large] and "1048576" in caught.value.refused[0][1]
-                assert list(caught.value.unconfirmed or ()) == []
+                report = await broker.publish([small, large, last])
+                assert [one.message for one in report.refused] == [large] and "1048576" in report.refused[0].reason
+                assert not report.unconfirmed
                 assert [d.body for d in await take(broker, "fila", 2)] == [b"a", b"c"]
                 assert broker.health().reconnects == 0
 
@@ -99,10 +99,9 @@ class TestRefusals:
         async with opened(url) as broker:
             wrong = Outgoing(f"{queue}_texto", b"a", "1")
             odd = Outgoing(queue, b"b", "2", {"h": "\ud800"})
-            with pytest.raises(BrokerUnavailableError) as caught:
-                await broker.publish([wrong, odd, Outgoing(queue, b"c", "3")])
-            assert {m.message_id for m, _ in caught.value.refused} == {"1", "2"}
-            assert list(caught.value.unconfirmed or ()) == []
+            report = await broker.publish([wrong, odd, Outgoing(queue, b"c", "3")])
+            assert {one.message.message_id for one in report.refused} == {"1", "2"}
+            assert not report.unconfirmed
             assert [d.body for d in await take(broker, queue, 1)] == [b"c"]
             with pytest.raises(BrokerUnavailableError, match="WRONGTYPE"):
                 await broker.fetch(f"{queue}_texto", limit=1, wait=0.1)
@@ -112,15 +111,15 @@ class TestRefusals:
     async def test_a_full_server_says_so_and_recovers(self, tmp_path: Path) -> None:
         with configured(tmp_path) as server:
             async with opened(server) as broker:
-                await broker.publish(messages("fila", (b"a", b"b")))
+                await publish_confirmed(broker, messages("fila", (b"a", b"b")))
                 await ack(broker, await take(broker, "fila", 1))
                 plain(server).config_set("maxmemory", "1")
-                with pytest.raises(BrokerUnavailableError, match="memory of the server is full") as caught:
-                    await broker.publish(messages("fila", (b"c", b"d")))
-                assert [m.body for m in caught.value.unconfirmed or ()] == [b"c", b"d"]
+                report = await broker.publish(messages("fila", (b"c", b"d")))
+                assert "memory of the server is full" in report.reason
+                assert [m.body for m in report.unconfirmed] == [b"c", b"d"]
                 await ack(broker, await take(broker, "fila", 1))  # what is there can still be worked off
                 plain(server).config_set("maxmemory", "0")
-                await broker.publish(messages("fila", (b"e",)))
+                await publish_confirmed(broker, messages("fila", (b"e",)))
                 assert [d.body for d in await take(broker, "fila", 1)] == [b"e"]
 
 
@@ -128,25 +127,25 @@ class TestSharing:
     async def test_two_groups_get_everything_each_and_nothing_is_trimmed_too_early(
         self, url: str, queue: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(trim, "STUCK", 0.0)
+        monkeypatch.setattr(trim, "STUCK_AFTER_S", 0.0)
         client = plain(url)
         async with opened(url) as one, opened(url, group="outro") as two:
-            await one.publish(messages(queue, (b"%d" % n for n in range(10))))
+            await publish_confirmed(one, messages(queue, (b"%d" % n for n in range(10))))
             assert await two.fetch(queue, limit=1, wait=0)  # the group exists from now on
             await ack(one, await take(one, queue, 10))
-            await eventually(lambda: one._upkeep.trim._due.get(queue) is None)
+            await until(lambda: one._upkeep.trim._due.get(queue) is None)
             assert client.xlen(queue) == 10
             rest = await take(two, queue, 9)
             await ack(two, rest)
-            await eventually(lambda: two._upkeep.trim._due.get(queue) is None)
+            await until(lambda: two._upkeep.trim._due.get(queue) is None)
             assert client.xlen(queue) == 10  # the first is held by the second group
         async with opened(url, group="outro") as two:
             await ack(two, await take(two, queue, 1))
-            await eventually(lambda: client.xlen(queue) == 0)
+            await until(lambda: client.xlen(queue) == 0)
 
     async def test_a_slow_holder_keeps_its_message(self, url: str, queue: str) -> None:
         async with opened(url, lease=1) as slow, opened(url, lease=1) as other:
-            await slow.publish(messages(queue, (b"x",)))
+            await publish_confirmed(slow, messages(queue, (b"x",)))
             (delivery,) = await take(slow, queue, 1)
             assert await other.fetch(queue, limit=1, wait=3.5) == []
             await ack(slow, [delivery])
@@ -154,16 +153,16 @@ class TestSharing:
 
     async def test_nothing_is_taken_that_nobody_asked_for(self, url: str, queue: str) -> None:
         async with opened(url) as one, opened(url) as other:
-            await one.publish(messages(queue, (b"%d" % n for n in range(20))))
-            first = await one.fetch(queue, limit=5, wait=SOON)
+            await publish_confirmed(one, messages(queue, (b"%d" % n for n in range(20))))
+            first = await one.fetch(queue, limit=5, wait=DEADLINE_S)
             assert len(first) + len(await take(other, queue, 15)) == 20
 
     async def test_what_came_for_one_who_went_away_reaches_another_process(self, url: str, queue: str) -> None:
         async with opened(url) as one, opened(url) as other:
             for n in range(10):
                 waiting = asyncio.create_task(one.fetch(queue, limit=5, wait=60))
-                await eventually(lambda: blocked(plain(url)))
-                await other.publish(messages(queue, (b"%d" % n,)))
+                await until(lambda: blocked(plain(url)))
+                await publish_confirmed(other, messages(queue, (b"%d" % n,)))
                 for _ in range(n):
                     await asyncio.sleep(0)
                 waiting.cancel()
@@ -175,36 +174,38 @@ class TestSharing:
 
     async def test_a_prefetched_message_goes_back(self, url: str, queue: str) -> None:
         async with opened(url) as one, opened(url) as other:
-            await other.publish(messages(queue, (b"x",)))
+            await publish_confirmed(other, messages(queue, (b"x",)))
             await one.fetch(f"{queue}_outra", limit=1, wait=0)
             looking = asyncio.create_task(one.fetch(queue, limit=1, wait=0))
             await asyncio.sleep(0)  # it begins
             await asyncio.sleep(0)  # its question goes out
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
-            await eventually(lambda: one._sources[queue].ready)
+            await until(lambda: one._sources[queue].ready)
             assert (await one.backlog(queue)).waiting == 1
             assert [d.body for d in await take(other, queue, 1)] == [b"x"]
 
     async def test_retry_reaches_a_process_that_waits(self, url: str, queue: str) -> None:
         async with opened(url) as one, opened(url) as other:
-            await one.publish(messages(queue, (b"x",)))
+            await publish_confirmed(one, messages(queue, (b"x",)))
             (delivery,) = await take(one, queue, 1)
             waiting = asyncio.create_task(other.fetch(queue, limit=1, wait=60))
             await one.settle([Settlement(delivery, Settle.RETRY)])
-            async with asyncio.timeout(SOON):
+            async with asyncio.timeout(DEADLINE_S):
                 assert [(d.body, d.redelivered) for d in await waiting] == [(b"x", True)]
 
     async def test_closing_gives_back_and_leaves_nothing_behind(self, url: str, queue: str) -> None:
         client = plain(url)
         async with opened(url) as other:
             async with opened(url) as one:
-                await one.publish(messages(queue, (b"%d" % n for n in range(5))))
+                await publish_confirmed(one, messages(queue, (b"%d" % n for n in range(5))))
                 await take(one, queue, 3)
                 (held,) = await take(one, queue, 1)
                 await one.settle([Settlement(held, Settle.RETRY, 600)])
                 name = one._sources[queue].consumer
-                ids = {one._supervisor.session.control.client_id}  # type: ignore[union-attr]
+                session = one._connector.current
+                assert session is not None
+                ids = {session.control.client_id}
             assert name.encode() not in [c["name"] for c in client.xinfo_consumers(queue, "oraculo")]
             assert not ids & {int(c["id"]) for c in client.client_list()}
             assert len(await take(other, queue, 5)) == 5
@@ -214,17 +215,17 @@ class TestSharing:
     async def test_one_who_waits_is_released_when_the_broker_is_closed(self, url: str, queue: str) -> None:
         broker = RedisBroker(url)
         waiting = asyncio.create_task(broker.fetch(queue, limit=1, wait=60))
-        await eventually(lambda: reading(plain(url), queue))
+        await until(lambda: reading(plain(url), queue))
         await broker.close()
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
             assert await waiting == []
 
     async def test_fifty_queues_are_waited_for_at_once(self, url: str, queue: str) -> None:
         async with opened(url) as broker:
             names = [f"{queue}_{n}" for n in range(50)]
             waiting = [asyncio.create_task(broker.fetch(name, limit=1, wait=60)) for name in names]
-            await broker.publish([Outgoing(name, name.encode(), name) for name in names])
-            async with asyncio.timeout(SOON):
+            await publish_confirmed(broker, [Outgoing(name, name.encode(), name) for name in names])
+            async with asyncio.timeout(DEADLINE_S):
                 got = [d.body.decode() for batch in await asyncio.gather(*waiting) for d in batch]
             assert got == names
 
@@ -237,15 +238,15 @@ class TestSharing:
         client.xreadgroup("oraculo", "oraculo-morto", {queue: ">"})
         client.xgroup_createconsumer(queue, "oraculo", "oraculo-vazio")
         client.xgroup_createconsumer(queue, "oraculo", "de-outro")
-        monkeypatch.setattr(upkeep, "SWEEP", 0.0)
-        monkeypatch.setattr(upkeep, "LONG_GONE", 0.05)
+        monkeypatch.setattr(upkeep, "SWEEP_INTERVAL_S", 0.0)
+        monkeypatch.setattr(upkeep, "CONSUMER_GONE_AFTER_S", 0.05)
         async with opened(url) as broker:
             waiting = asyncio.create_task(broker.fetch(queue, limit=1, wait=1))
 
             def names() -> set[bytes]:
                 return {c["name"] for c in client.xinfo_consumers(queue, "oraculo")}
 
-            await eventually(lambda: b"oraculo-vazio" not in names())
+            await until(lambda: b"oraculo-vazio" not in names())
             assert {b"oraculo-morto", b"de-outro"} <= names()
             await waiting
 
@@ -253,39 +254,39 @@ class TestSharing:
 class TestTrimming:
     async def test_acknowledged_entries_are_removed(self, url: str, queue: str) -> None:
         async with opened(url) as broker:
-            await broker.publish(messages(queue, (b"%d" % n for n in range(1000))))
+            await publish_confirmed(broker, messages(queue, (b"%d" % n for n in range(1000))))
             await ack(broker, await take(broker, queue, 1000))
-            await eventually(lambda: plain(url).xlen(queue) == 0)
+            await until(lambda: plain(url).xlen(queue) == 0)
             assert (await broker.backlog(queue)).waiting == 0
 
     async def test_one_slow_message_does_not_hold_back_the_rest(
         self, url: str, queue: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(trim, "STUCK", 0.0)
+        monkeypatch.setattr(trim, "STUCK_AFTER_S", 0.0)
         async with opened(url) as broker:
-            await broker.publish(messages(queue, (b"%d" % n for n in range(1000))))
+            await publish_confirmed(broker, messages(queue, (b"%d" % n for n in range(1000))))
             slow, *rest = await take(broker, queue, 1000)
             await ack(broker, rest)
-            await eventually(lambda: plain(url).xlen(queue) == 1)
-            await broker.publish(messages(queue, (b"a", b"b")))
+            await until(lambda: plain(url).xlen(queue) == 1)
+            await publish_confirmed(broker, messages(queue, (b"a", b"b")))
             assert (await broker.backlog(queue)).waiting == 2
             await ack(broker, [slow, *await take(broker, queue, 2)])
-            await eventually(lambda: plain(url).xlen(queue) == 0)
+            await until(lambda: plain(url).xlen(queue) == 0)
 
     async def test_queues_that_plain_workers_read_are_trimmed_by_who_publishes(
         self, url: str, queue: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(trim, "AFTER_PUBLISH", 0.0)
+        monkeypatch.setattr(trim, "PUBLISH_TRIM_DELAY_S", 0.0)
         client = plain(url)
         async with opened(url) as broker:
-            await broker.publish(messages(queue, (b"a", b"b", b"c")))
-            await eventually(lambda: broker._upkeep.trim._due.get(queue) is None)
+            await publish_confirmed(broker, messages(queue, (b"a", b"b", b"c")))
+            await until(lambda: broker._upkeep.trim._due.get(queue) is None)
             assert client.xlen(queue) == 3  # nobody reads it yet
             client.xgroup_create(queue, "trabalhador", "0")
             ((_, entries),) = client.xreadgroup("trabalhador", "eu", {queue: ">"}, count=2)
             client.xack(queue, "trabalhador", entries[0][0])
-            await broker.publish(messages(queue, (b"d",)))
-            await eventually(lambda: client.xlen(queue) == 3)  # b is held, c and d wait
+            await publish_confirmed(broker, messages(queue, (b"d",)))
+            await until(lambda: client.xlen(queue) == 3)  # b is held, c and d wait
 
 
 class TestBacklog:
@@ -319,11 +320,11 @@ class TestBacklog:
 
     async def test_a_large_backlog_costs_a_consumer_nothing(self, url: str, queue: str) -> None:
         async with opened(url) as broker:
-            await broker.publish([Outgoing(queue, b"x" * 300, f"{n}") for n in range(20_000)])
+            await publish_confirmed(broker, [Outgoing(queue, b"x" * 300, f"{n}") for n in range(20_000)])
             tracemalloc.start()
             try:
                 for _ in range(50):
-                    await ack(broker, await broker.fetch(queue, limit=100, wait=SOON))
+                    await ack(broker, await broker.fetch(queue, limit=100, wait=DEADLINE_S))
                 peak = tracemalloc.get_traced_memory()[1]
             finally:
                 tracemalloc.stop()
@@ -358,13 +359,13 @@ class TestSettings:
         ):
             async with opened(server, wait_replicas=1, confirm_timeout=1) as broker:
                 with pytest.raises(BrokerUnavailableError, match="0 of 1 replicas"):
-                    await broker.publish(messages("fila", (b"x",)))
+                    await publish_confirmed(broker, messages("fila", (b"x",)))
                 plain(replica).replicaof("127.0.0.1", server.port)
                 await published(broker, messages("fila", (b"y",)))
                 assert b"y" in [fields[b"mensagem"] for _, fields in plain(replica).xrange("fila")]
             async with opened(replica) as broker:
                 with pytest.raises(BrokerUnavailableError, match="READONLY"):
-                    await broker.publish(messages("fila", (b"z",)))
+                    await publish_confirmed(broker, messages("fila", (b"z",)))
 
     async def test_encrypted_with_a_password_and_another_database(self, tmp_path: Path) -> None:
         authority = trustme.CA()
@@ -383,15 +384,15 @@ class TestSettings:
         address = f"rediss://:s%25g%2Fr%40do@localhost:{server.port}/3"
         with server:
             async with opened(address, ca=tmp_path / "ca.pem") as broker:
-                await broker.publish(messages("fila", (b"x",)))
+                await publish_confirmed(broker, messages("fila", (b"x",)))
                 assert [d.body for d in await take(broker, "fila", 1)] == [b"x"]
             async with opened(address) as broker:
                 with pytest.raises(BrokerUnavailableError, match="certificate"):
-                    await broker.publish(messages("fila", (b"x",)))
+                    await publish_confirmed(broker, messages("fila", (b"x",)))
             wrong = f"rediss://:outra@localhost:{server.port}"
             async with opened(wrong, ca=tmp_path / "ca.pem") as broker:
                 with pytest.raises(BrokerUnavailableError, match="WRONGPASS") as caught:
-                    await broker.publish(messages("fila", (b"x",)))
+                    await publish_confirmed(broker, messages("fila", (b"x",)))
                 assert "outra" not in str(caught.value) + broker.health().error
 
     @pytest.mark.parametrize(
@@ -411,5 +412,5 @@ class TestSettings:
 
     def test_it_is_made_without_a_loop_and_knows_its_defaults(self) -> None:
         broker = RedisBroker("redis://[::1]")
-        assert broker._options.where == "::1:6379/0" and broker._options.lease == 10
+        assert broker._options.where == "[::1]:6379/0" and broker._options.lease == 10
         assert not broker.health().connected

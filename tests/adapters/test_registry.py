@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from collections.abc import AsyncIterator
 from io import BytesIO
 from typing import Any
@@ -152,7 +153,7 @@ async def test_a_number_that_stands_for_nothing_is_poison_until_it_is_registered
         codec.decode("ExecutionResult", raw)
     assert error.value.code == "unknown_schema_id"
     server.add(7, older())
-    monkeypatch.setattr(http.time, "monotonic", lambda now=http.time.monotonic: now() + http.ABSENT)
+    monkeypatch.setattr(time, "monotonic", lambda now=time.monotonic: now() + http.ABSENT_CACHE_S)
     await codec.learn([raw])
     assert codec.decode("ExecutionResult", raw) == RESULT
 
@@ -160,7 +161,7 @@ async def test_a_number_that_stands_for_nothing_is_poison_until_it_is_registered
 async def test_numbers_that_stand_for_nothing_do_not_fill_the_memory(
     registry: HttpRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "MOST_ABSENT", 5)
+    monkeypatch.setattr(http, "MAX_ABSENT_IDS", 5)
     await registry.learn(range(1000, 1020))
     assert len(registry._absent) <= 5
 

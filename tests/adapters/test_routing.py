@@ -4,34 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from adapters.test_failover import Member
 from core.given import Story, coleta, plan
-from oraculo import flow_parts
 from oraculo.adapters.brokers.failover import FailoverBroker
 from oraculo.adapters.brokers.kafka import KafkaBroker
+from oraculo.adapters.brokers.kit.tls import TlsOptions
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.registry.http import HttpRegistry
 from oraculo.adapters.registry.local import LocalRegistry
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.api.brokers import members
 from oraculo.api.health import state_of_health
-from oraculo.bootstrap import Oraculo
+from oraculo.bootstrap import flow as flow_parts
+from oraculo.core.commands import ConfirmDispatch
 from oraculo.core.effects import Publish
 from oraculo.core.plan import Task
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Kind
-from oraculo.errors import BrokerError, BrokerUnavailableError
-from oraculo.ports.broker import Broker, Outgoing, Settle, Settlement, expect
-from oraculo.runtime.perform import Performer
-from oraculo.runtime.work import Work
-from oraculo.settings import load
+from oraculo.ports.broker import Broker, Outgoing, PublishReport, Refusal, Settle, Settlement, publish_confirmed
+from oraculo.ports.broker_group import process_local
+from oraculo.ports.work import Work
+from oraculo.runtime.effects.runner import EffectRunner
+from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 from oraculo.wire.flow.topics import Topics
+from waiting import until
 
 TOPIC = "execution.tickets"
 
@@ -49,18 +55,12 @@ class Counting(Member):
 class Pair:
     def __init__(self) -> None:
         self.main, self.other = Member("amqp", "power-safe"), Counting()
-        self.main.volatile = False
         self.both = RoutingBroker(self.main, self.other, Topics().every)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
-async def _no_result(_run: int) -> bytes | None:
-    return None
+def confirmed(reported: Sequence[Work]) -> int:
+    """How many tickets these confirm."""
+    return sum(len(one.command.tickets) for one in reported if isinstance(one.command, ConfirmDispatch))
 
 
 def story(tasks: Sequence[Task]) -> Orchestration:
@@ -83,7 +83,7 @@ def message(queue: str) -> Outgoing:
 async def test_every_queue_is_where_it_belongs(pair: Pair) -> None:
     apart = [*Topics().every, "plans.consensus.dlq", "execution.tickets.dlq"]
     here = ["escavador_youtube", "orquestrador_resultados", "execution.ticket", "orquestrador_resultados.dlq"]
-    await pair.both.publish([message(queue) for queue in (*apart, *here)])
+    await publish_confirmed(pair.both, [message(queue) for queue in (*apart, *here)])
     for queue in apart:
         assert (await pair.other.backlog(queue)).waiting == (await pair.both.backlog(queue)).waiting == 1
         assert (await pair.main.backlog(queue)).waiting == 0
@@ -92,7 +92,7 @@ async def test_every_queue_is_where_it_belongs(pair: Pair) -> None:
 
 
 async def test_a_delivery_says_where_it_came_from_and_goes_back_there(pair: Pair) -> None:
-    await pair.both.publish([message(TOPIC), message("q")])
+    await publish_confirmed(pair.both, [message(TOPIC), message("q")])
     (one,) = await pair.both.fetch(TOPIC, limit=5, wait=1)
     (two,) = await pair.both.fetch("q", limit=5, wait=1)
     assert (one.broker, two.broker) == ("kafka", "amqp")
@@ -102,63 +102,55 @@ async def test_a_delivery_says_where_it_came_from_and_goes_back_there(pair: Pair
 
 async def test_answers_are_expected_where_they_come(pair: Pair) -> None:
     for queue in ("orquestrador_resultados", "execution.results"):
-        expect(pair.both, queue)
+        pair.both.expect(queue)
     assert (pair.main.expected, pair.other.expected) == (["orquestrador_resultados"], ["execution.results"])
 
 
 class TestPublishing:
-    async def failure(self, pair: Pair, *queues: str) -> BrokerUnavailableError:
-        with pytest.raises(BrokerUnavailableError) as error:
-            await pair.both.publish([message(queue) for queue in queues])
-        return error.value
+    async def report(self, pair: Pair, *queues: str) -> PublishReport:
+        return await pair.both.publish([message(queue) for queue in queues])
 
     async def test_the_one_that_is_away_keeps_nothing_of_the_other_back(self, pair: Pair) -> None:
         pair.other.away = True
-        error = await self.failure(pair, TOPIC, "q", TOPIC)
-        assert [one.queue for one in error.unconfirmed or ()] == [TOPIC, TOPIC]
-        assert (await pair.main.backlog("q")).waiting == 1 and error.works
+        report = await self.report(pair, TOPIC, "q", TOPIC)
+        assert [one.queue for one in report.no_queue] == [TOPIC, TOPIC] and report.reason == "away"
+        assert (await pair.main.backlog("q")).waiting == 1 and not report.unconfirmed
 
     async def test_both_are_away(self, pair: Pair) -> None:
         pair.main.away = pair.other.away = True
-        error = await self.failure(pair, TOPIC, "q")
-        assert sorted(one.queue for one in error.unconfirmed or ()) == sorted([TOPIC, "q"]) and not error.works
+        report = await self.report(pair, TOPIC, "q")
+        assert [one.queue for one in report.unconfirmed] == ["q"]
+        assert [one.queue for one in report.no_queue] == [TOPIC]
 
     async def test_what_either_will_never_take(self, pair: Pair) -> None:
         never, later = message(TOPIC), message("q")
-        pair.other.error = BrokerUnavailableError("too large", unconfirmed=[], refused=[(never, "too large")])
-        pair.main.error = BrokerUnavailableError("no queue yet", works=True)
-        with pytest.raises(BrokerUnavailableError) as error:
-            await pair.both.publish([never, later])
-        assert error.value.refused == [(never, "too large")] and error.value.unconfirmed == [later]
-        assert error.value.works
-        pair.main.error = BrokerUnavailableError("away")
-        assert not (await self.failure(pair, TOPIC, "q")).works
-
-    async def test_an_error_of_another_kind_concerns_its_own_share(self, pair: Pair) -> None:
-        pair.main.error = BrokerError("odd")  # type: ignore[assignment]
-        error = await self.failure(pair, TOPIC, "q")
-        assert [one.queue for one in error.unconfirmed or ()] == ["q"]
+        pair.other.report = PublishReport(refused=[Refusal(never, "too large")], reason="too large")
+        pair.main.report = PublishReport(no_queue=[later], reason="no queue yet")
+        report = await pair.both.publish([never, later])
+        assert report == PublishReport((), [later], [Refusal(never, "too large")], "no queue yet; too large")
 
     async def test_what_is_for_one_alone_is_its_own_affair(self, pair: Pair) -> None:
         pair.other.away = True
-        await pair.both.publish([message("q")])
-        assert [one.queue for one in (await self.failure(pair, TOPIC)).unconfirmed or ()] == [TOPIC]
+        await publish_confirmed(pair.both, [message("q")])
+        assert [one.queue for one in (await self.report(pair, TOPIC)).no_queue] == [TOPIC]
 
     async def test_messages_for_the_one_that_is_away_hold_up_nobody(self, pair: Pair) -> None:
         reported: list[Work] = []
-        performer = Performer(pair.both, None, MonotonicClock(), reported.extend, _no_result)
-        task = asyncio.create_task(performer.run())
+        store = SqliteStore(":memory:", threads=False)
+        ports = KernelPorts(store, pair.both, MonotonicClock())
+        runner = EffectRunner(ports, KernelOptions(), reported.extend)
+        task = asyncio.create_task(runner.run())
         pair.other.away = True
         tasks = [Task(Kind.EXECUCAO, "x", TOPIC, b"{}", timedelta(seconds=9), 1) for _ in range(5)]
         for state in (story(tasks), story([coleta()])):
-            performer.take(state, [Publish([(p, 1) for p in range(len(state.tickets))])])
+            runner.take(state, [Publish([(p, 1) for p in range(len(state.tickets))])])
         await until(lambda: pair.main.depths().get("escavador_youtube") == (1, 0))
         assert TOPIC not in pair.other.depths()
         pair.other.away = False
         await until(lambda: pair.other.depths().get(TOPIC) == (5, 0))
-        await until(lambda: sum(len(one.command.tickets) for one in reported) == 6)  # type: ignore[union-attr]
+        await until(lambda: confirmed(reported) == 6)
         task.cancel()
-        await performer.close()
+        await runner.close()
 
 
 async def test_together_they_are_as_good_as_the_weaker(pair: Pair) -> None:
@@ -179,9 +171,9 @@ class TestAmongOthers:
 
     async def test_it_forgets_what_the_first_forgets(self) -> None:
         memory = RoutingBroker(MemoryBroker(), Member("kafka"), ())
-        assert memory.volatile and memory.depths() == {}
+        assert memory.traits.volatile and process_local(memory) is memory.main
         failover = FailoverBroker([Member("amqp"), Member("redis")])
-        assert not RoutingBroker(failover, Member("kafka"), ()).volatile
+        assert not RoutingBroker(failover, Member("kafka"), ()).traits.volatile
 
     async def test_failover_of_the_first_goes_on(self) -> None:
         one, two, apart = Member("amqp"), Member("redis"), Member("kafka")
@@ -190,7 +182,7 @@ class TestAmongOthers:
         assert list(both.members) == ["amqp", "redis", "kafka"]
         one.away = True
         for _ in range(5):
-            await both.publish([message("q"), message(TOPIC)])
+            await publish_confirmed(both, [message("q"), message(TOPIC)])
         assert both.active == "redis" and both.epoch == 1 and both.doubted("amqp") and not both.doubted("kafka")
         one.away = False
         for _ in range(3):
@@ -204,11 +196,10 @@ class TestAmongOthers:
     async def test_probes_metrics_and_health(self, pair: Pair) -> None:
         chosen = load({"ORACULO_STORE": "sqlite://", "ORACULO_BROKER": "amqp://h"}, None)
         async with Oraculo(chosen, broker=pair.both) as oraculo:
-            engine = oraculo.engine
-            assert engine.prober is not None
-            found = engine.prober.found
+            assert oraculo.prober is not None
+            found = oraculo.prober.found
             await until(lambda: all(probe.ok for probe in found.values()))
-            assert [(one["nome"], one["publica"], one["ok"]) for one in members(engine)] == [
+            assert [(one["nome"], one["publica"], one["ok"]) for one in members(oraculo)] == [
                 ("amqp", True, True), ("kafka", True, True),
             ]  # fmt: skip
             shown = oraculo.metrics.exposition().decode()
@@ -250,15 +241,38 @@ class TestSettings:
         )
         assert isinstance(made, RoutingBroker) and isinstance(made.other, KafkaBroker)
         options = made.other._options
-        assert (options.tls, options.sasl, options.user, options.password) == (True, "SCRAM-SHA-512", "a@b", "p:/?#")
+        assert (options.tls, options.sasl) == (TlsOptions(), "SCRAM-SHA-512")
+        assert (options.user, options.password) == ("a@b", "p:/?#")
+
+    async def test_whom_one_trusts_and_what_one_shows(self, tmp_path: Path) -> None:
+        files = {name: tmp_path / f"{name} of kafka.pem" for name in ("CA", "CERTIFICATE", "KEY")}
+        for path in files.values():
+            path.touch()
+        given = {f"KAFKA_SSL_{name}_LOCATION": str(path) for name, path in files.items()}
+        made = self.made(KAFKA_BOOTSTRAP_SERVERS="k:9092", KAFKA_SECURITY_PROTOCOL="SSL", **given)
+        assert isinstance(made, RoutingBroker) and isinstance(made.other, KafkaBroker)
+        assert made.other._options.tls == TlsOptions(*map(str, files.values()))
+        made = self.made(KAFKA_BOOTSTRAP_SERVERS="k:9092", **given)
+        assert isinstance(made, RoutingBroker) and isinstance(made.other, KafkaBroker)
+        assert made.other._options.tls is None  # not spoken, whatever files there are
 
     @pytest.mark.parametrize(
         ("variables", "avro"),
         [
             ({}, False),
-            ({"KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, True),
-            ({"ORACULO_BROKER": "kafka://k"}, True),
-            ({"ORACULO_BROKER": "kafka://k,amqp://h"}, False),
+            ({"KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, False),
+            ({"KAFKA_BOOTSTRAP_SERVERS": "k:9092", "KAFKA_SCHEMA_REGISTRY_URL": "http://r:1"}, True),
+            ({"KAFKA_BOOTSTRAP_SERVERS": "k:9092", "KAFKA_MESSAGE_FORMAT": "avro"}, True),
+            ({"ORACULO_BROKER": "kafka://k", "KAFKA_MESSAGE_FORMAT": "avro"}, True),
+            (
+                {
+                    "ORACULO_BROKER": "kafka://k",
+                    "KAFKA_SCHEMA_REGISTRY_URL": "http://r:1",
+                    "KAFKA_MESSAGE_FORMAT": "json",
+                },
+                False,
+            ),
+            ({"ORACULO_BROKER": "kafka://k,amqp://h", "KAFKA_MESSAGE_FORMAT": "avro"}, False),
         ],
     )
     async def test_the_form_of_records(self, variables: dict[str, str], avro: bool) -> None:

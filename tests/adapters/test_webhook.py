@@ -23,6 +23,7 @@ import oraculo
 from oraculo.adapters.sinks.webhook import MAX_RETRY_AFTER, WebhookNotifier, parse_retry_after
 from oraculo.adapters.sinks.webhook_signing import key_of, signed_headers
 from oraculo.ports.notifier import Notice, Notifier, Outcome, Receipt
+from waiting import until
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -362,7 +363,7 @@ async def test_the_deadline_holds_against_any_pace(reply: Reply) -> None:
         receipt = await deliver(receiver, within=0.3)
         took = time.monotonic() - started
     assert receipt == Receipt(Outcome.RETRY, "no complete answer in 0.3 s")
-    assert 0.25 < took < 3
+    assert 0.25 < took < 30  # and not for ever, as the other end would have it
 
 
 @pytest.mark.parametrize(
@@ -382,7 +383,7 @@ async def test_a_dripping_body_is_cut_off_and_the_status_still_decides(status: i
         took = time.monotonic() - started
     assert (receipt.outcome, receipt.status_code) == (outcome, status)
     assert receipt.detail.startswith(f"HTTP {status}: zz")
-    assert took < 3
+    assert took < 30
 
 
 async def test_a_hanging_resolver_meets_the_same_deadline() -> None:
@@ -643,6 +644,4 @@ async def test_silence_during_the_handshake_costs_no_descriptor(cancelled: bool,
                     await attempt
             else:
                 assert (await attempt).outcome is Outcome.RETRY
-            async with asyncio.timeout(2):
-                while not closed:  # noqa: ASYNC110 - the far end sees the close a moment later
-                    await asyncio.sleep(0.01)
+            await until(lambda: closed)  # the far end sees the close a moment later

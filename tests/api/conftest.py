@@ -17,8 +17,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
-from oraculo.settings import Settings, load
+from oraculo.api.connections import ConnectionGuard
+from oraculo.service import Oraculo
+from oraculo.settings.settings import Settings, load
 
 API = "/api/v1"
 ONE = {"coletas": [{"fonte": "youtube", "parametros": {"canal": "x"}}]}
@@ -33,7 +34,7 @@ def settings_for(folder: Path, **variables: str) -> Settings:
 @asynccontextmanager
 async def client_of(app: FastAPI, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://test", **options) as client:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://oraculo.test", **options) as client:
         yield client
 
 
@@ -41,7 +42,9 @@ async def client_of(app: FastAPI, **options: Any) -> AsyncIterator[httpx2.AsyncC
 async def serving(app: FastAPI) -> AsyncIterator[str]:
     """A real server. The socket listens before the server does, so nobody has to wait for the start."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http="h11", ws="none", log_level="critical", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, http=ConnectionGuard(1000).protocol, ws="none", log_level="critical", timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server._serve([listener]))
     try:
@@ -51,12 +54,6 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
         server.should_exit = True
         await task
         listener.close()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.002)
 
 
 class CurlWorker:

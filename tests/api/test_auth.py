@@ -11,6 +11,7 @@ from api.conftest import API, ONE, Start, assert_problem, settings_for
 from oraculo.api.app import ROUTERS
 from oraculo.api.auth import check_binding
 from oraculo.errors import SettingsError
+from waiting import until
 
 KEY = "orc_test_s3cr3t-\u00e7"
 
@@ -49,7 +50,7 @@ async def test_with_the_key(started: Start, header: str) -> None:
         assert response.status_code == 200
 
 
-async def test_every_route_but_two_needs_it(started: Start) -> None:
+async def test_every_route_but_the_open_ones_needs_it(started: Start) -> None:
     async with started(ORACULO_API_KEY=KEY) as client:
         open_routes = set()
         for router in ROUTERS:
@@ -58,9 +59,11 @@ async def test_every_route_but_two_needs_it(started: Start) -> None:
                     path = route.path.replace("{", "").replace("}", "").replace(":segment", "")  # type: ignore[attr-defined]
                     if (await client.request(method, path)).status_code != 401:
                         open_routes.add(path)
-        assert open_routes == {"/health", "/ready", "/login", "/static/version/name:path"}
+        assert open_routes == {
+            "/health", "/ready", "/.well-known/jwks.json", "/login", "/static/version/name:path",
+        }  # fmt: skip
         for path in ("/openapi.json", "/nope", "/health/", "//health", "/Health", "/health%2F", "/health/../metrics"):
-            assert (await client.get(f"http://test{path}")).status_code == 401, path
+            assert (await client.get(f"http://oraculo.test{path}")).status_code == 401, path
 
 
 @pytest.mark.parametrize("name", ["health", "ready", "%2Fhealth", "..%2F..%2F..%2Fhealth", "health%3F"])
@@ -86,8 +89,8 @@ async def test_a_body_is_not_read_without_the_key(started: Start) -> None:
     [
         {"Origin": "https://evil.example.com"},
         {"Origin": "null"},
-        {"Origin": "http://test:81"},
-        {"Origin": "http://test.evil.com"},
+        {"Origin": "http://oraculo.test:81"},
+        {"Origin": "http://oraculo.test.evil.com"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],
@@ -100,7 +103,7 @@ async def test_another_site_changes_nothing(client: httpx2.AsyncClient, headers:
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Origin": "http://test"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}]
+    "headers", [{}, {"Origin": "http://oraculo.test"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}]
 )
 async def test_this_site_may(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
     response = await client.post(f"{API}/orchestrations", json=ONE, headers=headers)
@@ -109,7 +112,11 @@ async def test_this_site_may(client: httpx2.AsyncClient, headers: dict[str, str]
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.com", "evil.com:8000", "127.0.0.1.evil.com", "evil.com.", "[", "localhost.evil.com"]
+    "host",
+    [
+        *("evil.com", "evil.com:8000", "127.0.0.1.evil.com", "evil.com.", "[", "localhost.evil.com"),
+        *("attacker.local", "x.internal", "oraculo", "wpad"),  # whoever answers for names in a local network owns these
+    ],
 )
 async def test_a_name_that_somebody_could_own(client: httpx2.AsyncClient, host: str) -> None:
     assert_problem(await client.get("/api/v1/orchestrations", headers={"Host": host}), 421, "wrong_host")
@@ -117,7 +124,7 @@ async def test_a_name_that_somebody_could_own(client: httpx2.AsyncClient, host: 
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost:8000", "127.0.0.1", "[::1]:8000", "testserver", "oraculo", "api.localhost", "10.1.2.3:80", "x.test"],
+    ["localhost:8000", "127.0.0.1", "[::1]:8000", "LOCALHOST", "api.localhost", "10.1.2.3:80", "x.test"],
 )
 async def test_hosts_that_are_fine(client: httpx2.AsyncClient, host: str) -> None:
     assert (await client.get("/health", headers={"Host": host})).status_code == 200
@@ -143,4 +150,34 @@ def test_beyond_loopback_does(tmp_path: Path, host: str) -> None:
         check_binding(settings_for(tmp_path, ORACULO_HOST=host))
     assert "ORACULO_HOST" in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
-    check_binding(settings_for(tmp_path, ORACULO_HOST=host, ORACULO_API_KEY="k"))
+    check_binding(settings_for(tmp_path, ORACULO_HOST=host, ORACULO_API_KEY="k" * 32))
+    check_binding(settings_for(tmp_path, ORACULO_HOST=host), lambda: True)
+
+
+def test_beyond_loopback_the_key_is_long(tmp_path: Path) -> None:
+    short = settings_for(tmp_path, ORACULO_HOST="0.0.0.0", ORACULO_API_KEY="segredo-" + "k" * 23)
+    with pytest.raises(SettingsError, match="at least 32 characters") as refused:
+        check_binding(short, lambda: True)
+    assert "segredo" not in str(refused.value)
+    check_binding(settings_for(tmp_path, ORACULO_API_KEY="k"))  # on loopback any will do
+
+
+async def test_strangers_learn_whether_it_works_and_not_where_anything_is(started: Start) -> None:
+    async with started(
+        ORACULO_API_KEY="orc_plain", ORACULO_BROKER="redis://127.0.0.1:9/0", ORACULO_FLOW_C="off"
+    ) as client:
+        known = {"Authorization": "Bearer orc_plain"}
+
+        async def found() -> bool:
+            shown = (await client.get("/ready", headers=known)).json()["checks"]["broker"]
+            return shown["brokers"][0]["erro"] is not None
+
+        await until(found, "the probe finds that there is no broker")
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            answer = await client.get("/ready", headers=headers)
+            assert answer.status_code == 200
+            assert answer.json()["status"] == "degraded"
+            for check in answer.json()["checks"].values():
+                assert check.keys() <= {"ok", "durability", "failing_since"}
+            assert "127.0.0.1" not in answer.text
+        assert "127.0.0.1" in (await client.get("/ready", headers=known)).text

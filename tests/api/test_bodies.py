@@ -13,7 +13,8 @@ import pytest
 
 from api.conftest import API, ONE, assert_problem, client_of, serving
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
+from oraculo.service import Oraculo
+from waiting import DEADLINE_S
 
 URL = f"{API}/orchestrations"
 JSON = {"Content-Type": "application/json"}
@@ -131,7 +132,7 @@ async def talk(url: str, *pieces: bytes, close: bool = False) -> bytes:
             await writer.drain()
         if close:
             return b""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             return await reader.read()
     finally:
         writer.close()
@@ -152,7 +153,7 @@ async def test_content_length_that_lies_upwards_is_a_slow_body(oraculo: Oraculo)
         answer = await talk(url, HEAD + b"Content-Length: %d\r\n\r\n" % (len(body) + 10) + body)
         assert answer.startswith(b"HTTP/1.1 408")
         assert b"body_too_slow" in answer
-        assert (await oraculo.store.find(_all())) == []  # type: ignore[union-attr]
+        assert (await oraculo.store.find(_all())) == []
 
 
 async def test_content_length_that_lies_downwards_cuts_the_json(served: httpx2.AsyncClient) -> None:
@@ -200,7 +201,7 @@ async def test_what_is_not_http_does_no_harm(served: httpx2.AsyncClient, head: b
 
 
 def _all() -> object:
-    from oraculo.ports.store import Query
+    from oraculo.ports.catalogue import Query
 
     return Query()
 

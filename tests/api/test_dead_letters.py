@@ -9,10 +9,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from api.conftest import API, ONE, CurlWorker, assert_problem, result_of, until
-from oraculo.bootstrap import Oraculo
-from oraculo.ports.broker import Outgoing
-from oraculo.ports.store import Batch, DeadLetter
+from api.conftest import API, ONE, CurlWorker, assert_problem, result_of
+from oraculo.core.ticket_id import ticket_id
+from oraculo.ports.broker import Delivery, Outgoing
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Batch
+from oraculo.service import Oraculo
+from oraculo.wire import quarantine
+from waiting import until
 
 URL = f"{API}/dead-letters"
 RESULTS, REQUESTS = "orquestrador_resultados", "orquestrador_requisicoes"
@@ -185,3 +189,85 @@ async def test_many_need_a_filter_and_no_typing_errors(client: httpx2.AsyncClien
     assert_problem(await client.delete(URL, params=wrong), 422, "invalid_parameter")
     assert_problem(await client.post(f"{URL}/requeue", params=wrong), 422, "invalid_parameter")
     assert len(await listed(client)) == 1
+
+
+FAILURE = {"status": "erro", "erros": ["fora do ar"]}
+TWO = {"coletas": [{"fonte": "a", "max_tentativas": 1}, {"fonte": "b"}]}
+
+
+async def test_order_whose_attempts_are_used_up_is_quarantined(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    request = {"coletas": [{"fonte": "a", "max_tentativas": 2}, {"fonte": "b"}]}
+    await submit(request, correlation_id="abc")
+    for _ in range(2):
+        await worker.do("escavador_a", **FAILURE)
+    [letter] = await listed(client)
+    assert (letter["fila"], letter["motivo"], letter["tentativas"]) == ("escavador_a", "attempts_used_up", 2)
+    assert (letter["detalhe"], letter["correlation_id"]) == ("fora do ar", "abc")
+    order = json.loads((await client.get(f"{URL}/{letter['id']}")).json()["corpo"])
+    assert (order["tipo_evento"], order["tentativa"]) == ("iniciar_coleta", 2)
+    assert order["payload"] == {"fonte": "a", "parametros": {}}
+
+
+async def test_failure_that_its_worker_calls_final_is_no_dead_letter(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    await submit({"coletas": [{"fonte": "a"}, {"fonte": "b"}]})
+    await worker.do("escavador_a", status="erro", erros=[{"mensagem": "não existe", "definitivo": True}])
+    assert await listed(client) == []
+
+
+async def test_requeued_order_is_a_further_attempt(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    await submit(TWO, correlation_id="abc")
+    await worker.do("escavador_a", **FAILURE)
+    [letter] = await listed(client)
+    assert_problem(await client.post(f"{URL}/{letter['id']}/requeue", json={"corpo": "{}"}), 422, "invalid_request")
+    told = (await client.post(f"{URL}/{letter['id']}/requeue")).json()
+    assert (told["situacao"], told["removida"], told["correlation_id"]) == ("applied", True, "abc")
+    assert await listed(client) == []
+    [order] = await worker.lease("escavador_a")
+    assert order["mensagem"]["tentativa"] == 2
+    await worker.answer(result_of(order["mensagem"]))
+    await worker.do("escavador_b")
+    result = (await client.get(f"{API}/orchestrations/abc/result", params={"wait": 5})).json()
+    assert result["status"] == "concluida"
+    assert [one["tentativas"] for one in result["coletas"]] == [2, 1]
+    events = (await client.get(f"{API}/orchestrations/abc/events")).json()["events"]
+    [requeued] = [one for one in events if one["evento"] == "ticket_requeued"]
+    assert (requeued["tentativa"], requeued["destino"]) == (2, "escavador_a")
+    assert requeued["ator"]
+
+
+async def test_order_of_a_finished_orchestration_stays_a_dead_letter(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    await submit({"coletas": [{"fonte": "a", "max_tentativas": 1}]}, correlation_id="abc")
+    await worker.do("escavador_a", **FAILURE)
+    [letter] = await listed(client)
+    told = (await client.post(f"{URL}/{letter['id']}/requeue")).json()
+    assert (told["situacao"], told["motivo"], told["removida"]) == ("quarantined", "run_ended", False)
+    assert await listed(client) == [letter]
+    bulk = (await client.post(f"{URL}/requeue", params={"motivo": "attempts_used_up"})).json()
+    assert (bulk["reenviadas"], bulk["mantidas"]) == (0, 1)
+
+
+def test_header_of_a_stranger_does_not_make_an_exhausted_order() -> None:
+    forged = {"oraculo-motivo": "attempts_used_up", "oraculo-ticket": ticket_id(5, 0)}
+    letter = quarantine.letter(Delivery("escavador_a.dlq", b"{}", 0, headers=forged))
+    assert letter.reason == "attempts_used_up"
+    assert quarantine.exhausted_ticket(letter) is None
+
+
+async def test_large_data_are_left_out_of_the_letter(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    await submit({"coletas": [{"fonte": "a"}], "execucoes": [{"executador": "x", "max_tentativas": 1}]})
+    await worker.do("escavador_a", dados="x" * 100_000)
+    await worker.do("executador_x", **FAILURE)
+    [letter] = await listed(client)
+    assert letter["tamanho"] < 10_000
+    order = json.loads((await client.get(f"{URL}/{letter['id']}")).json()["corpo"])
+    assert order["payload"]["dados_ref"]["omitidos"] is True

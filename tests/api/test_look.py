@@ -10,9 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem, until
+from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem
 from oraculo.api import paging
-from oraculo.bootstrap import Oraculo
+from oraculo.service import Oraculo
+from waiting import DEADLINE_S, until
 
 URL = f"{API}/orchestrations"
 Submit = Callable[..., Any]
@@ -33,6 +34,53 @@ async def test_show(client: httpx2.AsyncClient, worker: CurlWorker, submit: Subm
 @pytest.mark.parametrize("name", ["x", "00000000-0000-8000-8000-000000000000", "1a1de7c6-1ca1-8901-bc00-000002ba568b"])
 async def test_unknown_ticket(client: httpx2.AsyncClient, name: str) -> None:
     assert_problem(await client.get(f"{API}/tickets/{name}"), 404, "unknown_id")
+
+
+# -- language ----------------------------------------------------------------------------------------------------------
+
+FIRST = {"coletas": [{"fonte": "youtube"}, {"fonte": "blog"}], "fan_in": {"modo": "primeiro"}}
+
+
+@pytest.mark.parametrize(
+    ("header", "waits"),
+    [
+        (None, "aguarda resposta de"),
+        ("*", "aguarda resposta de"),
+        ("fr", "aguarda resposta de"),
+        ("pt-BR,en;q=0.9", "aguarda resposta de"),
+        ("EN-us, pt;q=0.5", "waits for an answer of"),
+        ("fr, en;q=0.1", "waits for an answer of"),
+        ("en;q=nada", "aguarda resposta de"),
+    ],
+)
+async def test_sentences_are_in_the_language_of_the_reader(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit, header: str | None, waits: str
+) -> None:
+    await submit(correlation_id="abc")
+    await worker.lease("escavador_youtube")
+    headers = {} if header is None else {"Accept-Language": header}
+    await until(lambda: _says(client, f"{URL}/abc", headers, waits))
+    await until(lambda: _says(client, f"{URL}/abc/result", headers, waits))
+
+
+async def _says(client: httpx2.AsyncClient, url: str, headers: dict[str, str], waits: str) -> bool:
+    said = (await client.get(url, headers=headers)).json()["espera"]
+    return str(said).startswith(waits)
+
+
+async def test_every_route_that_shows_a_sentence_has_the_language(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    await submit(FIRST, correlation_id="abc")
+    await worker.do("escavador_youtube")
+    english, reason = {"Accept-Language": "en"}, "the fan-in (primeiro) is met already"
+    shown = (await client.get(f"{URL}/abc", headers=english)).json()["tickets"][1]
+    assert shown["motivo"] == reason
+    assert (await client.get(f"{API}/tickets/{shown['ticket_id']}", headers=english)).json() == shown
+    events = (await client.get(f"{URL}/abc/events", headers=english)).json()["events"]
+    assert [event["motivo"] for event in events if event["evento"] == "tickets_closed"] == [reason]
+    assert f'"motivo":"{reason}"' in (await client.get(f"{URL}/abc/stream", headers=english)).text
+    assert "o fan-in (primeiro) já foi atendido" in (await client.get(f"{URL}/abc/stream")).text
 
 
 # -- result ------------------------------------------------------------------------------------------------------------
@@ -78,7 +126,7 @@ async def test_leaving_while_waiting_leaves_nothing_behind(
         for task in waiting:
             task.cancel()
     await until(lambda: len(app.state.waits) == 0)
-    await until(lambda: not oraculo.engine.feed._waiters)
+    await until(lambda: not oraculo.kernel_ports.watchers._waiters)
 
 
 async def test_stopping_ends_waits_at_once(client: httpx2.AsyncClient, submit: Submit, app: Any) -> None:
@@ -88,7 +136,7 @@ async def test_stopping_ends_waits_at_once(client: httpx2.AsyncClient, submit: S
     lease = asyncio.create_task(client.post(f"{API}/queues/q/lease", json={"wait": 300}))
     await until(lambda: len(app.state.waits) == 3)
     app.state.waits.stop()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         assert (await result).status_code == 202
         assert "event: fim" not in (await stream).text
         assert (await lease).json() == {"mensagens": []}

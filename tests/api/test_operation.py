@@ -14,12 +14,13 @@ import jsonschema
 from fastapi import FastAPI
 from structlog.testing import capture_logs
 
-from api.conftest import API, ONE, assert_problem, client_of, settings_for, until
-from oraculo.adapters.stores.sqlite import SqliteStore
+from api.conftest import API, ONE, assert_problem, client_of, settings_for
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.api.app import ROUTERS, create_app
-from oraculo.api.problems import KINDS
-from oraculo.bootstrap import Oraculo
+from oraculo.api.problems import PROBLEM_KINDS
+from oraculo.service import Oraculo
 from runtime.doubles import Copies
+from waiting import DEADLINE_S, until
 
 URL = f"{API}/orchestrations"
 XSS = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -80,13 +81,13 @@ async def test_the_store_goes_away_and_comes_back(client: httpx2.AsyncClient, or
     assert_problem(await client.get(f"{URL}/abc"), 503, "store_unavailable")
     assert (await client.get("/health")).status_code == 200
     await store.open()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(DEADLINE_S):
         assert (await client.post(URL, json={**ONE, "correlation_id": "abc"})).status_code == 202
     assert (await client.get("/ready")).status_code == 200
 
 
 async def test_failures_tell_nothing_and_are_logged(client: httpx2.AsyncClient, oraculo: Oraculo) -> None:
-    oraculo.metrics = None  # type: ignore[assignment]
+    oraculo.metrics = None
     with capture_logs() as logs:
         response = await client.get("/metrics")
     problem = assert_problem(response, 500, "internal_error")
@@ -128,6 +129,12 @@ async def test_schema(client: httpx2.AsyncClient) -> None:
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/schema+json"
     jsonschema.Draft202012Validator.check_schema(response.json())
+
+
+async def test_the_schema_of_plans_is_served_for_editors(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/schemas/plano_schema.json")
+    assert (response.status_code, response.headers["content-type"]) == (200, "application/schema+json")
+    assert {"tarefas", "tasks", "coletas", "collects"} <= set(response.json()["properties"])
 
 
 async def test_avro_schemas(client: httpx2.AsyncClient) -> None:
@@ -201,7 +208,7 @@ async def test_docs(client: httpx2.AsyncClient) -> None:
 
 async def test_problem_pages(client: httpx2.AsyncClient) -> None:
     assert_self_contained(await client.get("/problems"))
-    for code in KINDS:
+    for code in PROBLEM_KINDS:
         assert_self_contained(await client.get(f"/problems/{code.replace('_', '-')}"))
     assert_problem(await client.get("/problems/nope"), 404, "unknown_id")
 
@@ -254,6 +261,7 @@ GET /health
 GET /ready
 GET /metrics
 GET /schemas/mensagem_schema.json
+GET /schemas/plano_schema.json
 """
 
 

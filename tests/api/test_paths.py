@@ -112,7 +112,7 @@ async def test_unknown(client: httpx2.AsyncClient, path: str) -> None:
     ["/nope", "/api", "/api/v1", "/api/v1/", f"{URL}/", f"{URL}/a/b", f"{URL}//result", "//", "/health/", "/.env"],
 )
 async def test_no_such_route(client: httpx2.AsyncClient, path: str) -> None:
-    assert_problem(await client.get(f"http://test{path}"), 404, "not_found")
+    assert_problem(await client.get(f"http://oraculo.test{path}"), 404, "not_found")
 
 
 @pytest.mark.parametrize(

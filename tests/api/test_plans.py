@@ -4,19 +4,21 @@ Orchestrator Dynamic know."""
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
-from api.conftest import API, CurlWorker, client_of, settings_for
+from api.conftest import API, CurlWorker, Start, assert_problem, client_of, settings_for
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
-from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Outgoing
-from oraculo.runtime.work import Fate
+from oraculo.ports.broker import BrokerTraits, Outgoing, PublishReport
+from oraculo.ports.work import Fate
+from oraculo.service import Oraculo
+from waiting import DEADLINE_S
 
 TICKETS = "execution.tickets"
 
@@ -72,6 +74,24 @@ class Site:
         return found
 
 
+async def test_a_decision_names_the_credential_besides_what_the_caller_says(started: Start) -> None:
+    async with started(ORACULO_API_KEY="orc_plain") as client:
+        client.headers["X-API-Key"] = "orc_plain"
+        waiting = plan("own", task("a"), risk_band="critical", requires_approval=True)
+        name = (await client.post(f"{API}/plans", json=waiting)).json()["correlation_id"]
+        decided = await client.post(f"{API}/orchestrations/{name}/approve", json={"por": "ceo@empresa.com"})
+        assert decided.json()["decidido_por"] == "ceo@empresa.com (api-key)"
+
+
+@pytest.mark.parametrize("value", [[], [1], "plan", 7, None, True])
+async def test_a_plan_that_is_no_object_is_refused(client: httpx2.AsyncClient, value: object) -> None:
+    assert_problem(
+        await client.post(f"{API}/plans", content=json.dumps(value), headers={"Content-Type": "application/json"}),
+        422,
+        "invalid_request",
+    )
+
+
 async def test_a_plan_from_the_first_ticket_to_the_result(tmp_path: Path) -> None:
     async with Site(tmp_path) as site:
         taken = await site.bring(plan("p1", task("a"), task("b", "a"), correlation_id="abc123"))
@@ -98,6 +118,9 @@ async def test_a_plan_from_the_first_ticket_to_the_result(tmp_path: Path) -> Non
         assert (await site.get("/workflows/orch-flow-c-abc123"))["workflow_id"] == "orch-p1"
         status = await site.get("/flow-c/status")
         assert (status["total_processed"], status["success_rate"], status["active_executions"]) == (1, 1.0, 0)
+        await site.bring(plan("p2", task("a", worker="robo")))  # none of its tickets is on the topic of Fluxo C
+        assert (await site.get("/flow-c/status"))["active_executions"] == 1
+        assert (await site.get("/workflows/orch-p2"))["task_queue"] == TICKETS
 
 
 async def test_the_same_plan_again_and_another_one_of_the_same_name(tmp_path: Path) -> None:
@@ -199,20 +222,20 @@ async def test_the_ceiling_holds_after_a_restart(tmp_path: Path) -> None:
 class Lasting(MemoryBroker):
     """It stands for a server: what it was given is not sent again after a restart."""
 
-    volatile = False
+    traits = BrokerTraits()
 
 
 async def test_after_a_restart_tickets_of_a_class_of_workers_count_too(tmp_path: Path) -> None:
     tasks = [task(f"t{n}", worker="forno") for n in range(4)]
     for _ in range(2):
         site = Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="2")
-        site.oraculo.broker = Lasting()
+        site.oraculo._wiring.broker = Lasting()
         async with site:
             await site.bring(plan("p1", *tasks, correlation_id="abc123"))
             await site.oraculo.engine.drained()
             shown = (await site.get("/orchestrations/abc123"))["tickets"]
             assert [one["iniciado_em"] is not None for one in shown] == [True, True, False, False]
-            assert site.oraculo.engine.held_back == 2
+            assert site.oraculo.status().effects.held_back == 2
 
 
 async def test_a_wide_plan(tmp_path: Path) -> None:
@@ -270,6 +293,45 @@ async def test_workflows_in_the_form_of_the_original(tmp_path: Path) -> None:
         await site.get("/tickets/by-plan/nobody", 404)
 
 
+async def test_who_asks_for_more_priority_goes_first_and_it_is_explained(tmp_path: Path) -> None:
+    async with Site(tmp_path, SCHEDULER_MAX_PARALLEL_TICKETS="1") as site:
+        await site.bring(plan("before", task("a"), correlation_id="before"))
+        (first,) = await site.worker.take(TICKETS, 1)
+        for name, priority in (("p1", 1), ("p10", 10)):  # of the same risk band
+            body = {"cognitive_plan": plan(name, task("a")), "correlation_id": name, "priority": priority}
+            assert (await site.client.post(f"{API}/workflows/start", json=body)).status_code < 300
+        await site.answer(first)
+        (second,) = await site.worker.take(TICKETS, 1)
+        assert second["mensagem"]["correlation_id"] == "p10"
+        await site.answer(second)
+        (third,) = await site.worker.take(TICKETS, 1)
+        assert third["mensagem"]["correlation_id"] == "p1"
+        assert third["mensagem"]["allocation_metadata"]["priority_score"] == 0.4685
+        response = await site.client.get(f"{API}/orchestrations/p10", headers={"Accept-Language": "en"})
+        shown, ticket = response.json()["fluxo_c"], response.json()["tickets"][0]["fluxo_c"]
+        assert (shown["priority"], shown["priority_score"], ticket["priority_score"]) == ("CRITICAL", 0.5685, 0.5685)
+        assert "0.2 × 0.5 (priority CRITICAL)" in shown["priority_score_explanation"]
+        panel = await site.client.get("/ui/runs/p10/tickets/0", headers={"Accept-Language": "en"})
+        assert shown["priority_score_explanation"] in panel.text
+        (began, *_) = (await site.get("/orchestrations/p10/events"))["events"]
+        assert (began["evento"], began["priority_score"]) == ("orchestration_started", 0.5685)
+
+
+async def test_an_order_says_that_its_worker_is_to_try_once(tmp_path: Path) -> None:
+    """The original's workers try `sla.max_retries` times more by themselves."""
+    async with Site(tmp_path, ORACULO_RETRY_BASE_S="0.001", ORACULO_RETRY_CAP_S="0.001") as site:
+        await site.bring(plan("p1", task("a"), correlation_id="abc123"))
+        for attempt in (1, 2, 3):
+            (order,) = await site.worker.take(TICKETS, 1)
+            record = order["mensagem"]
+            assert (record["sla"]["max_retries"], record["metadata"]["max_attempts"]) == (0, "3")
+            assert record["metadata"]["attempt"] == str(attempt)
+            await site.answer(order, status="erro", erros=[{"codigo": "x", "mensagem": "não deu"}])
+        ask = f"{API}/workflows/orch-p1/query"
+        tickets = (await site.client.post(ask, json={"query_name": "get_tickets"})).json()["result"]["tickets"]
+        assert [one["sla"]["max_retries"] for one in tickets][:1] == [2]
+
+
 async def test_where_it_is_off_that_is_said(tmp_path: Path) -> None:
     async with Site(tmp_path, ORACULO_FLOW_C="off") as site:
         refused = await site.bring(plan("p1", task("a")), 409)
@@ -285,7 +347,7 @@ async def test_telemetry_is_there_for_whoever_listens(tmp_path: Path) -> None:
         (frame,) = await site.worker.take("telemetry.orchestration", 1)
         assert frame["mensagem"]["correlation"]["plan_id"] == "p1"
         events: list[str] = []
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(DEADLINE_S):
             while "FLOW_C_COMPLETED" not in events:
                 events += [one["mensagem"]["event_type"] for one in await site.worker.lease("telemetry-flow-c")]
         assert events == [
@@ -299,10 +361,10 @@ class _NoDeadLetters(MemoryBroker):
 
     closed = True
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         if self.closed and any(message.queue.endswith(".dlq") for message in messages):
-            raise BrokerUnavailableError("the topic of dead letters is closed")
-        await super().publish(messages)
+            return PublishReport(messages, reason="the topic of dead letters is closed")
+        return await super().publish(messages)
 
 
 async def test_a_decision_that_cannot_be_buried_comes_again_and_is_recorded_once(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,8 @@ from schemathesis.generation import GenerationMode
 
 from api.conftest import API, ONE, settings_for
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
+from oraculo.api.connections import ConnectionGuard
+from oraculo.service import Oraculo
 
 EXAMPLES = int(os.environ.get("ORACULO_TEST_EXAMPLES", "8"))
 
@@ -58,7 +59,9 @@ def server() -> Iterator[Server]:
     with TemporaryDirectory() as folder, requests.Session() as session:
         session.trust_env = False
         app = create_app(Oraculo(settings_for(Path(folder))))
-        config = uvicorn.Config(app, http="h11", ws="none", log_level="critical", timeout_graceful_shutdown=2)
+        config = uvicorn.Config(
+            app, http=ConnectionGuard(1000).protocol, ws="none", log_level="critical", timeout_graceful_shutdown=2
+        )
         running = uvicorn.Server(config)
         thread = threading.Thread(target=lambda: asyncio.run(running.serve([listener])))
         thread.start()
@@ -75,6 +78,7 @@ def _known(url: str) -> dict[str, str]:
         client.post(f"{API}/orchestrations", json={**ONE, "correlation_id": "known"})
         client.post(f"{API}/orchestrations/known/cancel")
         client.put(f"{API}/task-types/known", json=ONE)
+        client.put(f"{API}/schedules/known", json={"intervalo_s": 86_400, "requisicao": ONE}).raise_for_status()
         client.post(f"{API}/results", json=[{"correlation_id": "known"}])
         client.post(f"{API}/orchestrations", json={"coletas": [{"fonte": "leased"}]})
         lease = client.post(f"{API}/queues/escavador_leased/lease", json={"lease_s": 3600}).json()
@@ -82,6 +86,7 @@ def _known(url: str) -> dict[str, str]:
             "correlation_id": "known",
             "ticket_id": client.get(f"{API}/orchestrations/known").json()["tickets"][0]["ticket_id"],
             "tipo": "known",
+            "nome": "known",
             "id": str(client.get(f"{API}/dead-letters").json()["dead_letters"][0]["id"]),
             "lease_id": lease["mensagens"][0]["lease_id"],
             "queue": "escavador_nothing",
@@ -92,6 +97,9 @@ def _patient(case: Any) -> None:
     """Nothing here is worth waiting for."""
     if isinstance(case.query, dict) and "wait" in case.query:
         case.query["wait"] = 0
+    for sent, name in ((case.query, "words"), (case.headers, "Oraculo-Words")):
+        if isinstance(sent, MutableMapping) and sent.get(name) == "en":
+            sent[name] = "pt"  # the schemas are those of Portuguese words
     if case.operation.path.endswith("/lease"):
         if case.body is NOT_SET:
             case.body, case.media_type = {"wait": 0}, "application/json"

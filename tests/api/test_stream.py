@@ -9,9 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem, client_of, serving, until
+from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem, client_of, serving
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
+from oraculo.service import Oraculo
+from waiting import DEADLINE_S, until
 
 URL = f"{API}/orchestrations"
 
@@ -45,13 +46,13 @@ async def test_all_of_it_as_it_happens(served: httpx2.AsyncClient, oraculo: Orac
     worker = CurlWorker(served)
     await served.post(URL, json={**BOTH, "correlation_id": "abc"})
     listening = asyncio.create_task(listen(served, "abc"))
-    await until(lambda: bool(oraculo.engine.feed._watchers))
+    await until(lambda: bool(oraculo.kernel_ports.watchers._watchers))
     await worker.do("escavador_youtube", dados="a\nb")
     await worker.do("escavador_blog")
     await worker.do("executador_relatorio")
     events = await listening
     assert events[-1]["event"] == "fim"
-    assert json.loads(events[-1]["data"]) == {"correlation_id": "abc", "status": "concluida"}
+    assert json.loads(events[-1]["data"]) == (await served.get(f"{URL}/abc/result")).json()
     told = [json.loads(event["data"]) for event in events[:-1]]
     assert told == await journal(served, "abc")
     assert [event["id"] for event in events[:-1]] == [str(one["seq"]) for one in told]
@@ -120,14 +121,18 @@ async def test_listeners_who_leave_are_forgotten(served: httpx2.AsyncClient, ora
     for task in listening:
         task.cancel()
     await asyncio.gather(*listening, return_exceptions=True)
-    await until(lambda: not oraculo.engine.feed._watchers and not len(app.state.waits))
+    await until(lambda: not oraculo.kernel_ports.watchers._watchers and not len(app.state.waits))
 
 
 async def test_the_server_stops_although_somebody_listens(oraculo: Oraculo) -> None:
     app = create_app(oraculo)
     async with client_of(app) as client:
         await client.post(URL, json={**ONE, "correlation_id": "abc"})
-    async with asyncio.timeout(10), serving(app) as url, httpx2.AsyncClient(base_url=url, trust_env=False) as client:
+    async with (
+        asyncio.timeout(DEADLINE_S),
+        serving(app) as url,
+        httpx2.AsyncClient(base_url=url, trust_env=False) as client,
+    ):
         listening = asyncio.create_task(listen(client, "abc"))
         await until(lambda: len(app.state.waits) == 1)
         app.state.waits.stop()

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from api.conftest import API, BOTH, ONE, Start, assert_problem
-from oraculo.bootstrap import Oraculo
+from oraculo.service import Oraculo
 
 URL = f"{API}/orchestrations"
 

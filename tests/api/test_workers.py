@@ -6,16 +6,19 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem, client_of, result_of, settings_for, until
+from api.conftest import API, BOTH, ONE, CurlWorker, assert_problem, client_of, result_of, settings_for
 from oraculo import Worker
+from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
 from oraculo.ports.broker import Outgoing
+from oraculo.service import Oraculo
+from waiting import until
 
 URL = f"{API}/orchestrations"
 Submit = Callable[..., Any]
@@ -42,8 +45,9 @@ async def test_a_whole_orchestration(served: httpx2.AsyncClient, oraculo: Oracul
     result = (await served.get(f"{URL}/abc%2F1/result?wait=10")).json()
     assert result["status"] == "concluida"
     assert result["execucoes"][0]["resultado"] == {"resultado": "ok", "arquivo": "relatorio.pdf"}
-    assert len(oraculo.engine.gateway) == 0, "every lease is settled"
-    assert all(taken == 0 for _, taken in oraculo.broker.depths().values())  # type: ignore[union-attr]
+    assert len(oraculo.leases) == 0, "every lease is settled"
+    assert isinstance(oraculo.broker, MemoryBroker)
+    assert all(taken == 0 for _, taken in oraculo.broker.depths().values())
     [seen] = (await served.get(f"{API}/workers")).json()["workers"]
     assert (seen["nome"], seen["transporte"], seen["entregues"], seen["respondidas"]) == ("curl-1", "http", 3, 3)
     assert seen["filas"] == ["escavador_blog", "escavador_youtube", "executador_relatorio"]
@@ -120,13 +124,60 @@ async def test_wrong_lease(client: httpx2.AsyncClient, body: Any) -> None:
 @pytest.mark.parametrize("queue", ["%2E%2E", "a%2Fb", "%20", "a%0A", "é", "x" * 201])
 async def test_wrong_queue(client: httpx2.AsyncClient, queue: str) -> None:
     assert_problem(
-        await client.post(f"http://test{API}/queues/{queue}/lease", json={"wait": 0}), 422, "invalid_parameter"
+        await client.post(f"http://oraculo.test{API}/queues/{queue}/lease", json={"wait": 0}), 422, "invalid_parameter"
     )
 
 
-@pytest.mark.parametrize("queue", ["orquestrador_resultados", "orquestrador_requisicoes"])
+@pytest.mark.parametrize(
+    "queue",
+    [
+        "orquestrador_resultados",
+        "orquestrador_requisicoes",
+        "plans.consensus",
+        "execution.results",
+        "cognitive-plans-approval-responses",
+        "oraculo_sonda",
+        "escavador_youtube.dlq",
+        "orquestrador_resultados.dlq",
+    ],
+)
 async def test_our_own_queues_are_not_for_workers(client: httpx2.AsyncClient, queue: str) -> None:
     assert_problem(await client.post(f"{API}/queues/{queue}/lease", json={"wait": 0}), 422, "reserved_queue")
+
+
+async def test_every_queue_that_the_orchestrator_reads_is_its_own(client: httpx2.AsyncClient, oraculo: Oraculo) -> None:
+    for queue in oraculo.consumers.queues:
+        assert_problem(await client.post(f"{API}/queues/{queue}/lease", json={"wait": 0}), 422, "reserved_queue")
+    leased = await client.post(f"{API}/queues/execution.tickets/lease", json={"wait": 0})
+    assert leased.status_code == 200  # workers of Fluxo C
+
+
+@pytest.mark.parametrize(
+    "queue",
+    [
+        "orquestrador_resultados",
+        "orquestrador_requisicoes",
+        "plans.consensus",
+        "execution.results",
+        "execution.tickets",
+        "telemetry.orchestration",
+        "cognitive-plans-approval-responses",
+        "oraculo_sonda",
+        "avisos.dlq",
+    ],
+)
+async def test_no_notice_goes_to_a_queue_of_our_own(client: httpx2.AsyncClient, queue: str) -> None:
+    asked = {**ONE, "notificar": {"fila": queue}}
+    document = assert_problem(await client.post(f"{API}/orchestrations", json=asked), 422, "invalid_plan")
+    assert queue in document["detail"]
+    assert_problem(await client.put(f"{API}/task-types/t", json=asked), 422, "invalid_plan")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"coletas": [{"fonte": "youtube.dlq"}]}, {"execucoes": [{"executador": "relatorio.dlq"}]}]
+)
+async def test_no_order_goes_to_dead_letters(client: httpx2.AsyncClient, asked: dict[str, Any]) -> None:
+    assert_problem(await client.post(f"{API}/orchestrations", json=asked), 422, "invalid_plan")
 
 
 async def test_a_message_that_is_not_json_is_shown_as_text(worker: CurlWorker, oraculo: Oraculo) -> None:
@@ -136,6 +187,48 @@ async def test_a_message_that_is_not_json_is_shown_as_text(worker: CurlWorker, o
 
 
 # -- results -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_forged_answer_does_not_make_the_honest_one_disappear(
+    client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit
+) -> None:
+    await submit(correlation_id="abc")
+    [order] = await worker.lease("escavador_youtube")
+    honest = result_of(order["mensagem"])
+    forged = {name: honest[name] for name in ("correlation_id", "tipo_evento", "timestamp")}
+    forged["payload"] = {"fonte": "youtube", "status": "ok", "dados": "FORJADO"}
+    assert (await worker.answer(forged))["resultados"][0]["situacao"] == "applied"
+    assert (await worker.answer(honest))["resultados"][0]["situacao"] == "conflicting_answer"
+    assert (await worker.answer(honest))["resultados"][0]["situacao"] == "duplicate"
+    [ticket] = (await client.get(f"{URL}/abc")).json()["tickets"]
+    assert [one["dados"] for one in ticket["respostas_conflitantes"]] == [honest["payload"]["dados"]]
+    events = (await client.get(f"{URL}/abc/events")).json()["events"]
+    assert [one["evento"] for one in events].count("conflicting_answer_kept") == 1
+    metrics = (await client.get("/metrics")).text
+    assert "\norchestration_conflicting_answers_total 1.0\n" in metrics
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        ({"executador": "relatorio", "resultado": "ok"}, "applied"),
+        ({"fonte": "relatorio", "status": "ok", "dados": {"arquivo": "relatorio.pdf"}}, "applied"),
+        ({"resultado": "ok", "arquivo": "relatorio.pdf"}, "ambiguous"),
+    ],
+    ids=["names itself", "as a source", "names nothing"],
+)
+async def test_an_executor_that_answers_resultado_coleta(
+    worker: CurlWorker, submit: Submit, payload: dict[str, Any], expected: str
+) -> None:
+    """As in the first sketch of the distribution, which sends `iniciar_coleta` to executors too."""
+    await submit(correlation_id="abc", execucoes=[{"executador": "relatorio"}])
+    [order] = await worker.lease("escavador_youtube")
+    await worker.answer(result_of(order["mensagem"]))
+    [order] = await worker.lease("executador_relatorio")
+    envelope = {name: order["mensagem"][name] for name in ("correlation_id", "timestamp")}
+    told = await worker.answer({**envelope, "tipo_evento": "resultado_coleta", "payload": payload})
+    became = [one["situacao"] for one in told["resultados"]] + [one["motivo"] for one in told["recusados"]]
+    assert became == [expected]
 
 
 async def test_duplicate_late_and_unknown(client: httpx2.AsyncClient, worker: CurlWorker, submit: Submit) -> None:
@@ -289,7 +382,7 @@ async def test_an_expired_lease_goes_to_another_and_the_first_answer_counts(
     [again] = await CurlWorker(client, "second").lease("escavador_youtube", wait=30)
     assert again["mensagem"] == order["mensagem"]
     assert (await worker.answer(result_of(order["mensagem"])))["aceitos"] == 1
-    assert len(oraculo.engine.gateway) == 0
+    assert len(oraculo.leases) == 0
     assert_problem(await client.post(f"{API}/leases/{again['lease_id']}/extend"), 404, "unknown_id")
 
 
@@ -343,10 +436,27 @@ async def test_workers_of_this_process(tmp_path: Any) -> None:
         assert (inside["nome"], inside["transporte"], inside["em_andamento"]) == ("dentro", "processo", 1)
         assert inside["filas"] == ["escavador_youtube"]
         assert (outside["nome"], outside["em_andamento"]) == ("fora", 0)
-        expected = {"fila": "escavador_youtube", "aguardando": 0, "em_andamento": 1, "mais_antiga_s": None}
-        assert expected in told["filas"]
+        (queue,) = [one for one in told["filas"] if one["fila"] == "escavador_youtube"]
+        assert (queue["aguardando"], queue["em_andamento"], queue["mais_antiga_s"]) == (0, 1, None)
+        assert (queue["consumidores"], queue["respondidas_por_s"]) == (1, 0)
+        (other,) = [one for one in told["filas"] if one["fila"] == "escavador_blog"]
+        assert other["consumidores"] == 1
         go_on.set()
         assert (await client.get(f"{URL}/abc/result?wait=10")).json()["coletas"][0]["dados"] == [1]
+
+        async def counted() -> bool:
+            (queue,) = [
+                one
+                for one in (await client.get(f"{API}/workers")).json()["filas"]
+                if one["fila"] == "escavador_youtube"
+            ]
+            return bool(queue["enviadas_por_s"] == queue["respondidas_por_s"] > 0)
+
+        await until(counted)
+        scraped = (await client.get("/metrics")).text
+        assert 'orchestration_queue_consumers{fila="escavador_youtube"} 1.0' in scraped
+        assert 'orchestration_queue_sent_total{fila="escavador_youtube"} 1.0' in scraped
+        assert 'orchestration_queue_answered_total{fila="escavador_youtube"} 1.0' in scraped
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
@@ -358,3 +468,58 @@ async def test_as_curl_would_say_it(served: httpx2.AsyncClient) -> None:
     )  # fmt: skip
     out, _ = await process.communicate()
     assert json.loads(out)["correlation_id"] == "abc"
+
+
+async def test_over_http_an_answer_without_its_token_is_refused_and_kept(tmp_path: Path) -> None:
+    """Alone with 403; in a list as `recusados`, and the others count. The right one settles the lease."""
+    app = create_app(Oraculo(settings_for(tmp_path, ORACULO_RESULT_TOKENS="require")))
+    async with app.state.oraculo as oraculo, client_of(app) as client:
+        worker = CurlWorker(client)
+        for name in ("um", "dois"):
+            await client.post(URL, json={**ONE, "correlation_id": name})
+        first, second = [one["mensagem"] for one in await worker.take("escavador_youtube", 2)]
+        alone = await client.post(f"{API}/results", json=result_of(first))
+        problem = assert_problem(alone, 403, "unauthenticated")
+        assert "does not echo the `token`" in problem["detail"]
+        told = await worker.answer(
+            {**result_of(first), "token": second["token"]}, {**result_of(second), "token": second["token"]}
+        )
+        assert [(one["indice"], one["motivo"]) for one in told["recusados"]] == [(0, "unauthenticated")]
+        assert [one["situacao"] for one in told["resultados"]] == ["applied"]
+        kept = (await client.get(f"{API}/dead-letters?motivo=unauthenticated")).json()["dead_letters"]
+        assert [one["correlation_id"] for one in kept] == [first["correlation_id"]] * 2
+        again = (await client.post(f"{API}/dead-letters/{kept[0]['id']}/requeue")).json()
+        assert (again["situacao"], again["motivo"], again["removida"]) == ("quarantined", "unauthenticated", False)
+        await worker.answer({**result_of(first), "token": first["token"]})
+        assert len(oraculo.leases) == 0
+        found = (await client.get("/.well-known/jwks.json")).json()
+        assert [key["kty"] for key in found["keys"]] == ["OKP"] and "d" not in found["keys"][0]
+        assert (
+            'orchestration_dead_letters_total{fila="orquestrador_resultados",motivo="unauthenticated"} 2.0'
+            in (await client.get("/metrics")).text
+        )
+
+
+async def test_by_default_orders_have_no_token_and_no_key_is_published(
+    client: httpx2.AsyncClient, worker: CurlWorker
+) -> None:
+    await client.post(URL, json=ONE)
+    [order] = await worker.lease("escavador_youtube")
+    assert "token" not in order["mensagem"]
+    assert (await client.get("/.well-known/jwks.json")).json() == {"keys": []}
+    told = await worker.answer({**result_of(order["mensagem"]), "token": "whatever"})
+    assert told["aceitos"] == 1
+
+
+async def test_our_worker_hands_tokens_back(tmp_path: Path) -> None:
+    work = Worker()
+
+    @work.escavador("youtube")
+    def youtube(parametros: dict[str, Any]) -> str:
+        return parametros["canal"]
+
+    settings = settings_for(tmp_path, ORACULO_RESULT_TOKENS="require")
+    async with Oraculo(settings, workers=[work]) as oraculo:
+        accepted = await oraculo.submit(ONE)
+        result = await oraculo.result(accepted.correlation_id, wait=30)
+        assert result is not None and result["coletas"][0]["dados"] == "x"

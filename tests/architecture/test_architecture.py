@@ -13,7 +13,10 @@ def test_the_ticket_diagram_in_the_docs_is_the_one_that_the_core_draws() -> None
     assert mermaid() in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
-def test_the_page_names_every_folder_of_the_package() -> None:
+def test_the_page_names_every_folder_and_module_of_the_package() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for folder in ("core", "wire", "ports", "runtime", "adapters", "simulation"):
-        assert f"`{folder}/`" in page
+    package = ROOT / "src" / "oraculo"
+    folders = [f"`{one.name}/`" for one in package.iterdir() if (one / "__init__.py").exists()]
+    modules = [f"`{one.name}`" for one in package.glob("[a-z]*.py")]
+    assert folders and modules
+    assert [name for name in sorted(folders + modules) if name not in page] == []

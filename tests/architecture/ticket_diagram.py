@@ -10,7 +10,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 
 from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordResult, Start, Wake
-from oraculo.core.plan import Backoff, Notify, Task, stages
+from oraculo.core.plan import Backoff, NoticeTargets, Task, stages
 from oraculo.core.state import Orchestration, evolve
 from oraculo.core.step import step
 from oraculo.core.ticket_id import ticket_id
@@ -46,7 +46,7 @@ def moves() -> Moves:
         minimo=None,
         timeout=timedelta(hours=1),
         backoff=Backoff(),
-        notify=Notify(),
+        notify=NoticeTargets(),
     )
     found: Moves = set()
     first = step(None, Start(1 << 40, "d", plan), NOW).state

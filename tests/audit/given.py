@@ -7,7 +7,7 @@ from datetime import timedelta
 from core.given import at
 from oraculo.adapters.sinks.mongo import MongoAudit
 from oraculo.adapters.sinks.mongo.writer import Writer
-from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
+from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
 from oraculo.core.plan import Plan
 from oraculo.core.vocabulary import RiskBand
 from oraculo.ports.store import Store

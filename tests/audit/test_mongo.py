@@ -14,11 +14,11 @@ from contracts.writing import begin, write
 from core.given import Story, at, plan
 from oraculo.adapters.sinks.mongo import collections, documents
 from oraculo.adapters.sinks.mongo.audit import MongoAudit
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.commands import Approve
 from oraculo.core.ticket_id import plan_id, ticket_id
 from oraculo.errors import SinkUnavailableError
-from oraculo.ports.store import SystemEvent
+from oraculo.ports.system_events import SystemEvent
 from oraculo.runtime.project import Projection
 from oraculo.wire import audit, strict_json
 from runtime.doubles import FailingStore, ManualClock
@@ -84,6 +84,8 @@ async def test_a_plan_of_fluxo_c(store: FailingStore, sink: MongoAudit, database
     assert (build["status"], deploy["status"], len(tickets)) == ("COMPENSATED", "FAILED", 4)
     assert build["compensation_ticket_id"] == ticket_id(story.run, 3)
     assert (build["risk_band"], build["priority"], build["security_level"]) == ("high", "HIGH", "INTERNAL")
+    assert (ledger["priority_score"], build["allocation_metadata"]["priority_score"]) == (0.67, 0.67)
+    assert build["allocation_metadata"]["allocation_method"] is None  # workers take tickets: nobody chose one
     assert (build["plan_id"], build["intent_id"], build["decision_id"]) == ("p-1", "i-1", "d-1")
     assert build["sla"] == {"deadline": 1760443380000, "timeout_ms": 180000, "max_retries": 0}
     assert build["qos"] == {"delivery_mode": "EXACTLY_ONCE", "consistency": "STRONG", "durability": "PERSISTENT"}

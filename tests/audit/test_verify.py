@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,17 @@ from core.given import at
 from databases import database as new_database
 from oraculo.adapters.sinks.mongo import collections
 from oraculo.adapters.stores.postgres.store import PostgresStore
-from oraculo.adapters.stores.sqlite import SqliteStore
-from oraculo.bootstrap import Oraculo
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.cli.audit import examine
 from oraculo.errors import SinkUnavailableError, UnknownIdError
 from oraculo.runtime.project import Projection
-from oraculo.settings import load
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 from oraculo.wire import audit
-from oraculo.worker import Worker
+from oraculo.worker.worker import Worker
 from runtime.doubles import ManualClock
 from servers import own
+from waiting import until
 
 pytestmark = pytest.mark.xdist_group("audit")
 leaves_sockets = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see conftest.py
@@ -65,12 +67,6 @@ def worker() -> Worker:
     return made
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 async def verified(folder: Path, name: str | None = None, **variables: str) -> dict[str, Any]:
     """What `oraculo audit verify` finds."""
     known = load({"ORACULO_STORE": f"sqlite:///{folder}/oraculo.db", **variables}, None)
@@ -92,7 +88,7 @@ def folder(tmp_path: Path) -> Path:
 async def test_mongodb_is_killed_under_load_and_nothing_is_missing(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("oraculo.adapters.sinks.mongo.writer.PATIENCE_MS", 200)
+    monkeypatch.setattr("oraculo.adapters.sinks.mongo.writer.SERVER_SELECTION_TIMEOUT_MS", 200)
     server = own("ferretdb", tmp_path)
     store = f"sqlite:///{folder}/oraculo.db"
     with server:
@@ -108,7 +104,7 @@ async def test_mongodb_is_killed_under_load_and_nothing_is_missing(
                 server.start()
                 names += [one.correlation_id for one in await oraculo.submit_many([REQUEST] * 5)]
             for name in names:
-                assert (await oraculo.result(name, wait=30))["status"] == "concluida"  # type: ignore[index]
+                assert (await oraculo.result(name, wait=30))["status"] == "concluida"
             shown = oraculo.metrics.exposition().decode()
             assert [name for name in SERIES if re.search(rf"^{name}[{{ ]", shown, re.M) is None] == []
         async with Oraculo(load({"ORACULO_STORE": store, **variables}, None)) as oraculo:  # whatever was left
@@ -186,11 +182,71 @@ async def test_what_the_journal_has_forgotten_is_checked_by_itself(folder: Path)
         run = (await store.locate(["um"]))["um"]
         assert await store.prune(at(1000), 10) == 2
     found = await verified(folder, **variables)
-    assert (found["ok"], found["orchestrations"], found["archived"]) == (True, 1, 4)
+    assert (found["ok"], found["deleted"], found["archived"]) == (False, 4, 0)  # nothing says that it was pruned
+    assert [(one["kind"], one["seq"]) for one in found["problems"]] == [("deleted", 1), ("deleted", 1)]
+    assert (await told(folder, "verify", "--pruned", "1d", **variables))["archived"] == 4
+    assert await asyncio.to_thread(lambda: Cli(folder).json("prune", "--older-than", "1d", "--yes", **variables))
+    found = await verified(folder, **variables)
+    assert (found["ok"], found["orchestrations"], found["archived"], found["deleted"]) == (True, 1, 4, 0)
     async with mongo.opened(variables) as database:
         await database[collections.CHAIN].update_one({"run": run, "seq": 1}, {"$set": {"at": "2020"}})
     found = await verified(folder, **variables)
     assert {(one["kind"], one["run"]) for one in found["problems"]} == {("altered", run)}
+
+
+async def test_a_row_that_cannot_be_read_hides_no_other_finding(folder: Path) -> None:
+    variables = mongo.variables()
+    async with audited(folder, variables) as (store, database):
+        runs = await store.locate(["um", "dois", "tres"])
+        await database[collections.CHAIN].delete_one({"_id": f"{runs['dois']}:1"})
+    with _tampering(folder) as connection:
+        last = "SELECT max(first) FROM journal WHERE run = ?1"
+        connection.execute(f"UPDATE journal SET events = '[[' WHERE run = ?1 AND first = ({last})", (runs["um"],))
+        (seq,) = connection.execute(last, (runs["um"],)).fetchone()
+    found = await told(folder, "verify", code=1, **variables)
+    shown = {(one["kind"], one["correlation_id"], one["seq"]) for one in found["problems"]}
+    assert shown == {("unreadable", "um", seq), ("missing", "dois", 1)}
+    assert [one["kind"] for one in (await verified(folder, "um", **variables))["problems"]] == ["unreadable"]
+
+
+async def test_results_and_tickets_that_were_changed_are_found(folder: Path) -> None:
+    variables = mongo.variables()
+    async with audited(folder, variables) as (store, database):
+        whole = await verified(folder, **variables)
+        assert whole["ok"] is True and whole["documents"] == 2 + 3 + 2 + len(
+            await mongo.all_of(database, collections.TICKETS)
+        )
+        runs = await store.locate(["um", "dois", "tres"])
+        plan = {"plan_id": "p-9"}
+        await database[collections.TICKETS].update_one({**plan, "task_id": "build"}, {"$set": {"status": "FAILED"}})
+        await database[collections.TICKETS].delete_one({**plan, "task_id": "deploy"})
+        await database[collections.WORKFLOWS].update_one({"run": runs["um"]}, {"$set": {"tickets_total": 7}})
+        await database[collections.RESULTS].update_many({}, {"$set": {"status": "FAILED"}})
+    with _tampering(folder) as connection:
+        connection.execute(
+            "UPDATE results SET body = replace(body, 'concluida', 'cancelada') WHERE run = ?", (runs["um"],)
+        )
+        connection.execute("DELETE FROM results WHERE run = ?", (runs["dois"],))
+    found = await verified(folder, **variables)
+    shown = sorted(
+        (one["correlation_id"], one["kind"], one["detail"].partition(" is ")[0].split()[0]) for one in found["problems"]
+    )
+    assert shown == [
+        ("dois", "altered", "workflow_results"), ("dois", "missing", "its"),
+        ("tres", "altered", "execution_tickets"), ("tres", "missing", "execution_tickets"),
+        ("um", "altered", "its"), ("um", "altered", "workflow_results"), ("um", "altered", "workflows"),
+    ]  # fmt: skip
+
+
+@contextmanager
+def _tampering(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The database, for somebody who changes it by hand."""
+    connection = sqlite3.connect(f"{folder}/oraculo.db")
+    try:
+        with connection:
+            yield connection
+    finally:
+        connection.close()
 
 
 async def test_without_mongodb_the_chain_is_made_from_the_journal(folder: Path) -> None:
@@ -210,7 +266,7 @@ async def test_without_mongodb_the_chain_is_made_from_the_journal(folder: Path) 
 
 @leaves_sockets
 async def test_mongodb_that_is_away_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oraculo.adapters.sinks.mongo.writer.PATIENCE_MS", 50)
+    monkeypatch.setattr("oraculo.adapters.sinks.mongo.writer.SERVER_SELECTION_TIMEOUT_MS", 50)
     async with SqliteStore(f"{folder}/oraculo.db") as store:
         await finished(store, "um")
     with pytest.raises(SinkUnavailableError, match="MongoDB"):
@@ -243,7 +299,7 @@ async def test_two_replicas_do_not_double_and_one_takes_over(folder: Path, tmp_p
 
 async def work(oraculo: Oraculo, count: int) -> None:
     for one in await oraculo.submit_many([REQUEST] * count):
-        assert (await oraculo.result(one.correlation_id, wait=30))["status"] == "concluida"  # type: ignore[index]
+        assert (await oraculo.result(one.correlation_id, wait=30))["status"] == "concluida"
 
 
 async def settled(replicas: list[Oraculo], url: str, before: int = 0) -> None:

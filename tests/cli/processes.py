@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from forked import FORKS, Forked, run
+from waiting import DEADLINE_S
 
 # What the test servers and workers do. Files named by a parameter are how work and test wait for each other.
 WORK = '''
@@ -103,15 +102,6 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**kept, **ours, **more}
 
 
-def eventually(check: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """What `check` gives as soon as it gives something."""
-    until = time.monotonic() + seconds
-    while not (found := check()):
-        assert time.monotonic() < until, "it did not happen"
-        time.sleep(0.02)
-    return found
-
-
 class Process:
     """One `oraculo …` that goes on running."""
 
@@ -134,7 +124,7 @@ class Process:
         assert self.popen is not None
         self.popen.send_signal(number)
 
-    def wait(self, timeout: float = 30.0) -> int:
+    def wait(self, timeout: float = DEADLINE_S) -> int:
         assert self.popen is not None
         code = self.popen.wait(timeout)
         self.popen.stdout.close()
@@ -177,7 +167,7 @@ class Cli:
         known = environment(self.folder, **{"ORACULO_URL": self.url, **env})
         process = FORKS.Process(target=run, args=(arguments, self.folder, known, files))
         process.start()
-        process.join(60)
+        process.join(DEADLINE_S)
         assert process.exitcode is not None, "it did not end"
         code, out, err = process.exitcode, (folder / "out").read_text(), (folder / "err").read_text()
         return subprocess.CompletedProcess(arguments, code, out, err)
@@ -191,7 +181,7 @@ class Cli:
             input=input,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE_S,
         )
 
     def json(self, *arguments: str, code: int = 0, input: str = "", **env: str) -> Any:

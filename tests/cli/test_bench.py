@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from cli.processes import Cli
+from oraculo.adapters.brokers.connect import broker_of
 from oraculo.bench.place import Place, opened
 from oraculo.bench.workloads import percentiles
 from oraculo.errors import OraculoError
-from oraculo.parts import broker_of
-from oraculo.ports.broker import Outgoing
+from oraculo.ports.broker import Outgoing, publish_confirmed
 from oraculo.wire import names
 from servers import own
 
@@ -38,9 +38,12 @@ def as_before() -> Iterator[None]:
 
 def test_embedded(alone: Cli) -> None:
     figures = alone.json("bench", "-n", "20")
-    assert [one["workload"] for one in figures] == ["W1", "W2", "SEQ"]
+    assert [one["workload"] for one in figures] == ["W1", "W2", "SEQ", "LOAD"]
     assert all(one["broker"] == "memory" for one in figures)
     assert figures[0]["messages_per_second"] > figures[0]["per_second"]
+    load = figures[3]
+    assert load["orchestrations"] == 20
+    assert 0 < load["p50_ms"] <= load["p95_ms"] <= load["p99_ms"] <= load["max_ms"]
 
 
 def test_on_a_broker_with_workers_in_other_processes(alone: Cli, redis: str) -> None:
@@ -59,7 +62,7 @@ def test_profiles_of_both_sides(alone: Cli, redis: str, tmp_path: Path) -> None:
 async def test_a_broker_that_others_use_is_refused(redis: str) -> None:
     broker = broker_of(redis.replace("/0", "/1"))
     try:
-        await broker.publish([Outgoing(names.RESULTS, b"{}", "")])
+        await publish_confirmed(broker, [Outgoing(names.RESULTS, b"{}", "")])
     finally:
         await broker.close()
     with pytest.raises(OraculoError, match="that nobody else uses"):
@@ -81,5 +84,5 @@ def test_what_needs_the_in_process_broker_says_so(alone: Cli) -> None:
 
 
 def test_percentiles_are_of_the_nearest_rank() -> None:
-    assert percentiles(range(1, 101)) == {"p50_ms": 50, "p99_ms": 99, "max_ms": 100}
-    assert percentiles([7.0]) == {"p50_ms": 7.0, "p99_ms": 7.0, "max_ms": 7.0}
+    assert percentiles(range(1, 101)) == {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99, "max_ms": 100}
+    assert percentiles([7.0]) == {"p50_ms": 7.0, "p95_ms": 7.0, "p99_ms": 7.0, "max_ms": 7.0}

@@ -11,6 +11,7 @@ import pytest
 from cli.processes import Cli, Server
 
 GOOD = {"coletas": [{"fonte": "eco"}]}
+FIRST = {"coletas": [{"fonte": "eco"}, {"fonte": "ausente"}], "fan_in": {"modo": "primeiro"}}
 STRANGE = "\x1b]0;roubo\x07[red]x"  # would set the title of a terminal, and be red
 
 pytestmark = pytest.mark.xdist_group("cli-look")
@@ -47,7 +48,7 @@ def test_ls_for_people_cannot_be_made_to_command_the_terminal(cli: Cli) -> None:
 def test_ls_refuses_what_it_does_not_understand(cli: Cli) -> None:
     assert cli("ls", "--since", "ontem").returncode == 2
     assert cli("ls", "--limit", "0").returncode == 2
-    assert cli("ls", "--status", "nada").returncode == 1
+    assert cli("ls", "--status", "nada").returncode == 2
 
 
 def test_show(cli: Cli) -> None:
@@ -56,6 +57,50 @@ def test_show(cli: Cli) -> None:
     done = cli("show", "última")
     assert "escavador_eco" in done.stdout and "concluida" in done.stdout
     assert cli("show", "nunca").returncode == 3
+
+
+def test_sentences_of_the_server_are_in_the_language_of_the_terminal(cli: Cli) -> None:
+    cli.submit({**FIRST, "correlation_id": "f1"}, "--wait", "20")
+    assert "the fan-in (primeiro) is met already" in cli("show", "f1").stdout
+    assert "o fan-in (primeiro) já foi atendido" in cli("show", "f1", LANG="pt_BR.UTF-8").stdout
+    for command in ("watch", "replay"):
+        assert "motivo=the fan-in" in cli(command, "f1").stdout
+        assert "motivo=o fan-in" in cli(command, "f1", LANG="pt_BR.UTF-8").stdout
+
+
+def test_words_are_english_in_an_english_locale(cli: Cli) -> None:
+    cli.submit({**GOOD, "correlation_id": "inglesa"}, "--wait", "20")
+    english = {"LANG": "en_US.UTF-8"}
+    shown = json.loads(cli("show", "inglesa", "--json", **english).stdout)
+    assert shown["status"] == "completed" and shown["agregado"]["collects"][0]["status"] == "completed"
+    assert "completed" in cli("show", "inglesa", **english).stdout
+    assert "inglesa" in cli("ls", "--status", "completed").stdout
+    assert json.loads(cli("show", "inglesa", "--json").stdout)["status"] == "concluida"
+
+
+def test_show_names_tickets_with_conflicting_answers(cli: Cli, server: Server) -> None:
+    cli.submit({**GOOD, "correlation_id": "disputada"}, "--wait", "20")
+    answer = {
+        "correlation_id": "disputada",
+        "tipo_evento": "resultado_coleta",
+        "timestamp": "2025-10-14T12:00:00Z",
+        "payload": {"fonte": "eco", "dados": "outra coisa"},
+    }
+    httpx2.post(f"{server.url}/api/v1/results", json=answer).raise_for_status()
+    assert "escavador_eco: 1 conflicting answers kept" in cli("show", "disputada").stdout
+    assert "conflicting" not in cli("show", "última").stdout
+
+
+def test_events_of_the_system(cli: Cli, server: Server) -> None:
+    answer = {"correlation_id": "de-ninguém", "tipo_evento": "resultado_coleta", "timestamp": "2025-10-14T12:00:00Z"}
+    httpx2.post(f"{server.url}/api/v1/results", json=[{**answer, "payload": {"fonte": "eco"}}]).raise_for_status()
+    letters = cli.json("dlq", "ls", "--motivo", "unknown_correlation")["dead_letters"]
+    assert cli("dlq", "discard", str(letters[0]["id"]), "--razao", "engano", "--yes").returncode == 0
+    [event] = cli.json("events", "--tipo", "dead_letters_discarded", "--limit", "1")["eventos"]
+    assert (event["evento"], event["razao"]) == ("dead_letters_discarded", "engano")
+    assert "razao=engano" in cli("events").stdout
+    assert cli.json("events", "--tipo", "nunca")["eventos"] == []
+    assert cli("events", "--limit", "0").returncode == 2
 
 
 def test_workers_are_seen(cli: Cli) -> None:

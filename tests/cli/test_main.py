@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import ast
 import json
 import re
 import subprocess
@@ -11,28 +11,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from cli.processes import Cli, Server, environment
 from oraculo import __version__
 from oraculo.cli import texts
 from oraculo.cli.exits import Exit, code_of, code_of_status
-from oraculo.cli.extras import WHERE
+from oraculo.cli.extras import COMMAND_MODULES
 from oraculo.cli.main import app
 from oraculo.errors import ApiError, BusyError, SettingsError, StoreUnavailableError, UnknownIdError
 from wire.flow.samples import SAMPLES
 
 
-def commands() -> dict[str, Any]:
-    found = {str(one.name): one.callback for one in app.registered_commands}
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        for one in group.typer_instance.registered_commands:
-            found[f"{group.typer_instance.info.name} {one.name}"] = one.callback
+def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
+    """Path → command, of all groups."""
+    group = group or typer.main.get_command(app)
+    context = typer.Context(group)
+    found: dict[str, Any] = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        found |= commands(command, f"{name} ") if isinstance(command, TyperGroup) else {prefix + name: command}
     return found
 
 
-OURS = [name for name in commands() if name not in WHERE]
+OURS = [name for name in commands() if name not in COMMAND_MODULES]
 
 
 def test_the_commands_of_the_contract_are_there() -> None:
@@ -46,7 +50,7 @@ def test_help_has_an_example_and_json(name: str) -> None:
     shown = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=200)
     assert shown.exit_code == 0
     assert re.search(rf"Example: .*oraculo {name}", shown.output), shown.output
-    assert "json" in inspect.signature(commands()[name]).parameters
+    assert "json" in [one.name for one in commands()[name].params]
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -90,6 +94,19 @@ def test_language(given: dict[str, str], language: str) -> None:
     assert texts.language(given) == language
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "pt"),
+        ({"LANG": "C.UTF-8"}, "pt"),
+        ({"LANG": "en_US.UTF-8"}, "en"),
+        ({"LANG": "en_GB", "LC_ALL": "pt"}, "pt"),
+    ],
+)
+def test_words_of_answers(given: dict[str, str], words: str) -> None:
+    assert texts.words(given) == words
+
+
 def test_a_reader_that_leaves_is_no_error(server: Server) -> None:
     command = f"{sys.executable} -m oraculo replay many --json | head -n 1"
     cli = Cli(server.folder, server.url)
@@ -111,7 +128,7 @@ def test_extras_that_are_missing_say_so(monkeypatch: pytest.MonkeyPatch) -> None
     from oraculo.cli import extras
     from oraculo.cli.exits import CommandError
 
-    monkeypatch.setitem(extras.WHERE, "demo", "oraculo.no_such_package")
+    monkeypatch.setitem(extras.COMMAND_MODULES, "demo", "oraculo.no_such_package")
     with pytest.raises(CommandError, match="demo") as error:
         extras.run("demo", [])
     assert error.value.code is Exit.UNAVAILABLE
@@ -127,7 +144,7 @@ def test_extras_get_their_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.syspath_prepend(str(tmp_path))
     from oraculo.cli import extras
 
-    monkeypatch.setitem(extras.WHERE, "prove", "fita")
+    monkeypatch.setitem(extras.COMMAND_MODULES, "prove", "fita")
     shown = CliRunner().invoke(app, ["prove", "--seeds", "7", "--json"])
     assert (shown.exit_code, shown.output) == (3, "7 True\n")
     assert "--seeds" in CliRunner().invoke(app, ["prove", "--help"]).output
@@ -163,9 +180,10 @@ def test_schemas_are_written(alone: Cli) -> None:
 
     files = alone.json("schema", "export", "json-schema", "--to", "out")["files"]
     assert [Path(file).name for file in files] == [
-        "mensagem_schema.json", "requisicao_schema.json", "cognitive_plan_schema.json",
+        "mensagem_schema.json", "requisicao_schema.json", "plano_schema.json", "cognitive_plan_schema.json",
         "consolidated_decision_schema.json", "execution_ticket_schema.json", "execution_result_schema.json",
         "flow_c_telemetry_event_schema.json", "orchestration_incident_schema.json", "telemetry_frame_schema.json",
+            "approval_response_schema.json",
     ]  # fmt: skip
     both = json.loads(alone("schema", "export", "json-schema").stdout)
     message = {
@@ -180,7 +198,12 @@ def test_schemas_are_written(alone: Cli) -> None:
     request = json.loads((alone.folder / files[1]).read_text())
     Draft202012Validator(request).validate({"coletas": [{"fonte": "youtube"}]})
     assert both["$defs"]["requisicao"]["properties"].keys() == request["properties"].keys()
-    for file, sample in zip(files[2:], SAMPLES.values(), strict=True):
+    plan = json.loads((alone.folder / files[2]).read_text())
+    tasks = {"tasks": {"a": {"source": "x"}, "b": {"child": {"type": "y"}}}}
+    for schema in (plan, {"$defs": both["$defs"], "$ref": "#/$defs/plano"}):
+        assert Draft202012Validator(schema).is_valid(tasks)
+        assert not Draft202012Validator(schema).is_valid({"tasks": {"b": {"child": {"tipo": 1}}}})
+    for file, sample in zip(files[3:], SAMPLES.values(), strict=True):
         schema = json.loads((alone.folder / file).read_text())
         Draft202012Validator.check_schema(schema)
         Draft202012Validator(schema).validate(sample)
@@ -214,7 +237,7 @@ def test_avro_as_files_and_as_one_document(alone: Cli) -> None:
     *files, ids = alone.json("schema", "export", "avro", "--to", "avro")["files"]
     numbers = json.loads((alone.folder / ids).read_text())
     records = [json.loads((alone.folder / file).read_text()) for file in files]
-    assert {record["name"] for record in records} == set(numbers) and sorted(numbers.values()) == list(range(1, 8))
+    assert {record["name"] for record in records} == set(numbers) and sorted(numbers.values()) == list(range(1, 9))
     union = json.loads(alone("schema", "export", "avro").stdout)
     assert union == records
     fastavro.parse_schema(union)
@@ -224,3 +247,39 @@ def test_avro_as_files_and_as_one_document(alone: Cli) -> None:
 def test_completion_is_there(alone: Cli) -> None:
     done = alone.fresh(_ORACULO_COMPLETE="complete_bash", COMP_WORDS="oraculo re", COMP_CWORD="1")
     assert "replay" in done.stdout
+
+
+def test_help_imports_no_command_and_none_of_the_server() -> None:
+    script = (
+        "import sys\n"
+        "from typer.testing import CliRunner\n"
+        "from oraculo.cli.main import app\n"
+        "assert CliRunner().invoke(app, ['--help']).exit_code == 0\n"
+        "print([name for name in sys.modules if name.startswith(('oraculo.', 'fastapi', 'pydantic', 'structlog'))])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    loaded = set(ast.literal_eval(shown))
+    small = (
+        "main",
+        "exits",
+        "extras",
+        "lazy",
+        "output",
+        "texts",
+        "texts_dev",
+        "texts_keys",
+        "texts_operation",
+        "texts_plan",
+        "texts_terminal",
+        "texts_waits",
+        "helping",
+    )
+    tables = [
+        "oraculo.core",
+        "oraculo.core.access",
+        "oraculo.core.tenants",
+        "oraculo.errors",
+        "oraculo.wire",
+        "oraculo.wire.strict_json",
+    ]
+    assert loaded <= {"oraculo.cli", *tables, *(f"oraculo.cli.{name}" for name in small)}

@@ -15,21 +15,28 @@ from contracts.writing import batch, begin, finished, write
 from core.given import at, plan
 from databases import database
 from oraculo.adapters.stores.postgres.store import PostgresStore
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.bench.work import REQUEST, make_worker
-from oraculo.bootstrap import Oraculo
+from oraculo.bootstrap.adapters import store_of
 from oraculo.cli.exits import CommandError
 from oraculo.cli.migrate_store import migrate_store
+from oraculo.core.access import AccessRole, Limits
 from oraculo.errors import SettingsError, StoreError
-from oraculo.parts import store_of
-from oraculo.ports.store import Asked, DeadLetter, Key, Query, Store, SystemEvent
-from oraculo.settings import load
+from oraculo.ports.api_keys import ApiKey, KeySession
+from oraculo.ports.catalogue import Query
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Key, LockRequest
+from oraculo.ports.store import Store
+from oraculo.ports.system_events import SystemEvent
+from oraculo.ports.token_keys import StoredTokenKey
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 
 
 async def content(store: Store) -> dict[str, Any]:
     """All that can be read of it."""
     found = await store.find(Query(limit=100_000))
-    keys = (await store.begin(Asked(keys=["chave"]))).keys
+    keys = (await store.begin(LockRequest(keys=["chave"]))).keys
     await store.abandon()
     return {
         "runs": found,
@@ -42,6 +49,10 @@ async def content(store: Store) -> dict[str, Any]:
         "types": await store.task_types(),
         "counts": await store.counts(),
         "events": await store.system_events(limit=1000),
+        "api_keys": await store.api_keys(),
+        "open_of_key": await store.open_runs_of("kaaaaaaaaaaa"),
+        "session": await store.session("s1"),
+        "token_keys": await store.token_keys(),
     }
 
 
@@ -65,12 +76,30 @@ async def filled(store: Store) -> None:
     await store.append(batch(owing.started, keys=[Key("chave", "f", owing.run)], counts={("q", "applied"): 3}))
     await write(store, running.started, running.confirm(), running.ok(0, '{"título":"☃\\u0000"}'.encode()))
     await write(store, told.started, told.ok(0))
+    await write(store, begin("de uma chave", actor="kaaaaaaaaaaa").started)
     await store.append(
         batch(dead=[DeadLetter("q", "not_json", "não \\ \t \n", bytes(range(256)), "c", {"h": "ç"})] * 3)
     )
     await store.remove_dead_letters([3], "discarded")
     await store.put_task_type("tipo", b'{"coletas":[]}', at(1))
     await store.record_system_event(SystemEvent("broker_switched", at(2), {"de": "a"}))
+    key = ApiKey(
+        "k1",
+        AccessRole.TRABALHADOR,
+        "default",
+        ("q",),
+        "ç",
+        at(1),
+        "local",
+        "d",
+        at(9),
+        used_at=at(3),
+        limits=Limits(5, 0.5),
+    )
+    await store.add_api_key(key)
+    await store.add_session(KeySession("s1", "k1", "d", at(9)), at(1))
+    await store.add_first_token_key(StoredTokenKey("t1", bytes(range(224, 256)), at(1), at(1)))
+    await store.succeed_token_keys(StoredTokenKey("t2", b"\0" * 32, at(2), at(3)), at(9), at(2))
 
 
 async def test_there_and_back_again(sqlite: str) -> None:
@@ -127,7 +156,7 @@ async def test_a_target_with_something_in_it_is_refused(sqlite: str) -> None:
 
 async def test_a_store_that_an_engine_works_on_is_refused(sqlite: str, stack: AsyncExitStack) -> None:
     url, empty = await database(), await database()
-    engine = await stack.enter_async_context(store_of(sqlite, exclusive=True))
+    engine: Store = await stack.enter_async_context(store_of(sqlite, exclusive=True))
     with pytest.raises(StoreError, match="another Oráculo is running"):
         await moved(sqlite, empty)
     await engine.close()

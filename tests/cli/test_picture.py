@@ -42,9 +42,9 @@ def document(*tickets: dict[str, Any], name: str = "abc") -> dict[str, Any]:
 
 
 def drawn(picture: Picture, height: int = 40) -> str:
-    console = Console(file=io.StringIO(), width=100, height=height, force_terminal=True, color_system=None)
-    console.print(picture)
-    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+    text = io.StringIO()
+    Console(file=text, width=100, height=height, force_terminal=True, color_system=None).print(picture)
+    return text.getvalue()
 
 
 def event(seq: int, name: str, **about: Any) -> dict[str, Any]:

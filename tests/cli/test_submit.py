@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.processes import Cli, eventually
+from cli.processes import Cli
+from waiting import eventually
 
 GOOD = {"coletas": [{"fonte": "eco", "parametros": {"a": 1}}], "execucoes": [{"executador": "soma"}]}
 BAD = {"coletas": [{"fonte": "falha", "max_tentativas": 1}]}
@@ -154,3 +155,103 @@ def test_a_plan_that_cannot_run_and_a_decision_against_one(cli: Cli) -> None:
     }  # fmt: skip
     done = cli("submit", "-", "--json", input=json.dumps(decision))
     assert done.returncode == 1 and json.loads(done.stdout)["status"] == "rejected"
+
+
+def test_signals_and_decisions_of_tasks(cli: Cli) -> None:
+    tasks = {
+        "ok": {"espera": {"aprovacao": {"pergunta": "pagar?"}}},
+        "b": {"espera": {"aprovacao": {}}},
+        "fim": {"espera": {"sinal": "revisao"}, "depende": ["ok"]},
+    }
+    cli.submit({"tarefas": tasks, "saida": "${{ fim.dados.nota }}", "correlation_id": "espera-1"})
+    shown = cli("show", "espera-1")
+    assert "waits for a decision (task ok) since" in shown.stdout and "ok (aprovacao pagar?)" in shown.stdout
+    refused = cli("approve", "espera-1")
+    assert refused.returncode == 1 and "ok, b" in refused.stderr
+    assert cli.json("signal", "espera-1", "revisao", "--data", '{"nota": 7}') == {"tarefa": None}
+    assert cli("signal", "espera-1", "revisao", "--data", "{").returncode == 2
+    unknown = cli("signal", "espera-1", "outro")
+    assert unknown.returncode == 1 and "revisao" in unknown.stderr
+    assert cli("approve", "espera-1", "--task", "b", "--por", "ana").stdout == "espera-1 approved\n"
+    assert cli("approve", "espera-1", "--task", "ok").returncode == 0
+    eventually(lambda: cli.json("show", "espera-1")["agregado"]["saida"] == 7)
+
+
+PLAN = """\
+# uma coleta, uma soma
+tasks:
+  a: {source: eco, params: {n: 1}}
+  b: {executor: soma, needs: [a]}
+"""
+
+
+def test_takes_yaml_and_python_and_answers_the_same(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    (tmp_path / "plan.py").write_text(
+        "from oraculo import Plan\n"
+        "plan = Plan()\n"
+        "a = plan.collect('a', 'eco', {'n': 1})\n"
+        "plan.execute('b', 'soma', needs=[a])\n"
+    )
+    for name in ("plan.yaml", "plan.py"):
+        told = cli.json("submit", str(tmp_path / name), "--wait", "60")
+        assert told["status"] == "concluida"
+        assert told["tarefas"]["a"]["dados"] == {"n": 1} and told["tarefas"]["b"]["resultado"] == {"soma": 1}
+    done = cli("submit", "-", "--wait", "60", input="coletas:\n- fonte: eco\n  parametros: {a: 1}\n")
+    assert done.returncode == 0 and json.loads(done.stdout)["coletas"][0]["dados"] == {"a": 1}
+
+
+def test_faults_of_a_plan_are_told_with_line_and_column_before_it_is_sent(alone: Cli) -> None:
+    (alone.folder / "plan.yaml").write_text(PLAN.replace("needs: [a]", "needs: [c]").replace("source:", "sourc:"))
+    done = alone("submit", "plan.yaml")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "plan.yaml:3:7: tasks.a.sourc: a task has no field 'sourc'; did you mean 'source'?" in done.stderr
+    assert "plan.yaml:4:31: tasks.b.needs.0: task 'b' depends on 'c'" in done.stderr
+    done = alone("submit", "-", input=json.dumps({"tarefas": {"a": {"fonte": 1}}}))
+    assert done.returncode == 1 and "-:1:29: tarefas.a.fonte" in done.stderr
+
+
+def test_yaml_that_cannot_be_read_is_told_with_its_place(alone: Cli) -> None:
+    for text, wanted, code in (
+        ("coletas: [", "not YAML", 2),
+        ("coletas:\n- fonte: no\n", "-:2:10: coletas.0.fonte: no is true or false to some", 1),
+        ("- a\n", "an object is needed", 2),
+    ):
+        done = alone("submit", "-", input=text)
+        assert (done.returncode, done.stdout) == (code, "") and wanted in done.stderr, done.stderr
+
+
+def test_a_task_type_may_be_kept_from_yaml(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "tipo.yaml").write_text(PLAN)
+    assert cli("task-types", "put", "do_yaml", str(tmp_path / "tipo.yaml")).returncode == 0
+    assert cli.submit({"tipo": "do_yaml"}, "--wait", "60")["tarefas"]["b"]["resultado"] == {"soma": 1}
+
+
+def test_many_requests_one_on_each_line(cli: Cli, tmp_path: Path) -> None:
+    lines = [json.dumps({**GOOD, "correlation_id": "l1"}), "", '{"coletas": []}', "{", "7", json.dumps(GOOD)]
+    file = tmp_path / "muitas.ndjson"
+    file.write_text("\n".join(lines))
+    done = cli("submit", str(file))
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == "l1" and len(done.stdout.splitlines()) == 2
+    assert [line.split(":")[1] for line in done.stderr.splitlines()] == ["3", "4", "5"]
+    told = json.loads(cli("submit", "-", "--ndjson", "--json", input="\n".join(lines)).stdout)
+    assert [one["status"] for one in told["itens"]] == [202, 422, 400, 400, 202]
+
+
+def test_many_good_requests_exit_0(cli: Cli) -> None:
+    lines = "\n".join(json.dumps({**GOOD, "correlation_id": f"g{number}"}) for number in range(30))
+    done = cli("submit", "-", "--ndjson", input=lines)
+    assert (done.returncode, done.stdout.split()) == (0, [f"g{number}" for number in range(30)])
+    assert cli("submit", "-", "--ndjson", "--watch", input=lines).returncode == 2
+    assert cli("submit", "-", "--ndjson", input="\n").returncode == 2
+
+
+def test_labels(cli: Cli) -> None:
+    request = {**GOOD, "correlation_id": "rot1", "labels": ["a"]}
+    cli("submit", "-", "--label", "b c", "--wait", "20", input=json.dumps(request))
+    cli("submit", "-", "--ndjson", "--label", "b c", input=json.dumps({**GOOD, "correlation_id": "rot2"}))
+    shown = cli("ls", "--label", "b c")
+    assert "rot1" in shown.stdout and "rot2" in shown.stdout and "a, b c" in shown.stdout
+    assert "rot2" not in cli("ls", "--label", "a").stdout
+    assert "a, b c" in cli("show", "rot1").stdout

@@ -9,13 +9,14 @@ import subprocess
 import sys
 
 from cli.processes import Cli, environment
+from waiting import DEADLINE_S
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _COLOUR = re.compile(r"\x1b\[(?:3[0-7]|9[0-7]|38;5)")
 
 
-def at_terminal(cli: Cli, *arguments: str, typed: str = "", **env: str) -> tuple[int, str]:
-    """(exit status, all that the terminal showed)."""
+def at_terminal(cli: Cli, *arguments: str, typed: str = "", stop_at: str = "", **env: str) -> tuple[int, str]:
+    """(exit status, all that the terminal showed). What goes on for ever is stopped when it shows `stop_at`."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "oraculo", *arguments],
@@ -35,8 +36,11 @@ def at_terminal(cli: Cli, *arguments: str, typed: str = "", **env: str) -> tuple
             break
         if not more:
             break
+        if stop_at and stop_at.encode() in shown:
+            stop_at = ""
+            process.terminate()
     os.close(ours)
-    return process.wait(30), shown.decode()
+    return process.wait(DEADLINE_S), shown.decode()
 
 
 def test_the_picture_moves_and_ends_with_the_truth(cli: Cli) -> None:

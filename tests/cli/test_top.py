@@ -11,14 +11,14 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from cli.processes import Cli, environment
 from cli.test_terminal import _CONTROL, at_terminal
 from oraculo.cli.readings import Scrape, document
-from oraculo.core.vocabulary import Status
+from oraculo.core.vocabulary import RUN_STATUSES
 
 
 def test_one_look(cli: Cli) -> None:
     for name in ("top-1", "top-2"):
         cli.submit({"correlation_id": name, "coletas": [{"fonte": "eco"}]}, "--wait", "10")
     found = cli.json("top", "--once")
-    assert found["terminadas"].keys() == {status.value for status in Status if status.final}
+    assert found["terminadas"].keys() == {status.value for status in RUN_STATUSES if status.final}
     assert found["terminadas"]["concluida"] >= 2
     assert found["abertas"] >= 0 and found["banco_ok"] is True and found["memoria_mib"] > 10
     assert "escavador_eco" in {one["fila"] for one in found["filas"]}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from cli.processes import Cli, Server, eventually
-from oraculo.client import Client
+from cli.processes import Cli, Server
+from oraculo.client.client import Client
+from waiting import DEADLINE_S, eventually
 
 
 @pytest.fixture
@@ -44,9 +44,7 @@ def test_stops_on_sigterm_although_somebody_waits(start: Callable[..., Server]) 
         name = client.submit({"coletas": [{"fonte": "ninguem"}]}).correlation_id
         stream = client.stream(name)
         assert next(stream)["evento"] == "orchestration_started"
-        began = time.monotonic()
-        assert one.stop() == 0
-        assert time.monotonic() - began < 10
+        assert one.stop() == 0  # within the patience of the test
     assert os.path.exists(one.folder / "oraculo.db")
 
 
@@ -67,7 +65,7 @@ def test_work_in_the_same_process_is_finished_before_it_ends(start: Callable[...
     assert one.wait() == 0
     one.start()
     with Client(one.url) as client:
-        result = client.result("x", 10)
+        result = client.result("x", DEADLINE_S)
     assert result is not None
     assert result["status"] == "concluida"
     assert result["coletas"][0]["tentativas"] == 1
@@ -83,7 +81,7 @@ def test_a_second_signal_ends_it_at_once(start: Callable[..., Server], tmp_path:
     one.send(signal.SIGINT)
     eventually(lambda: "stopping" in one.log())
     one.send(signal.SIGINT)
-    assert one.wait(5) == 130
+    assert one.wait() == 130
 
 
 def test_a_function_that_never_returns_does_not_keep_it_alive(start: Callable[..., Server], tmp_path: Path) -> None:
@@ -116,7 +114,7 @@ def test_port_in_use_is_one_line_and_exit_1(alone: Cli) -> None:
         ([], {"ORACULO_HOST": "no such host"}, "ORACULO_HOST"),
         (["--worker", "nada:worker"], {}, "no module 'nada'"),
         (["--worker", "json:worker"], {}, "not a Worker"),
-        (["--worker", "oraculo.worker:Worker"], {}, "not a Worker"),
+        (["--worker", "oraculo.worker.worker:Worker"], {}, "not a Worker"),
         (["--port", "70000"], {}, "65535"),
     ],
 )

@@ -6,13 +6,25 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, get_origin, get_type_hints
 
 import pytest
+from pydantic import BaseModel
+from tools.client.generate import TARGET, generated
 
 from cli.processes import Server
-from oraculo import AsyncClient, Client, client_calls
-from oraculo.errors import ApiError, ServerUnreachableError, SettingsError
+from oraculo import AsyncClient, Client
+from oraculo.api import documents, run_documents
+from oraculo.client import calls as client_calls
+from oraculo.client import results
+from oraculo.errors import (
+    ApiError,
+    BatchRefusedError,
+    ConflictError,
+    ServerUnreachableError,
+    SettingsError,
+)
+from waiting import DEADLINE_S
 
 pytestmark = pytest.mark.xdist_group("client")
 
@@ -27,6 +39,22 @@ def test_submit_and_result(server: Server) -> None:
         assert result is not None and result["status"] == "concluida"
         assert result["coletas"][0]["dados"] == {"a": [1, "ã"]}
         assert client.submit({**GOOD, "correlation_id": "c1"}).status == "concluida"
+
+
+def test_answers_in_english_words(server: Server) -> None:
+    for words, language in (("en", None), (None, "en")):
+        with Client(server.url, words=words, language=language) as client:
+            request = {**GOOD, "correlation_id": f"english-{words}"}
+            [accepted] = client.submit_many([request])
+            result: Any = client.result(accepted.correlation_id, wait=20)
+            assert result["status"] == "completed" and result["collects"][0]["data"] == {"a": [1, "ã"]}
+            assert client.submit(request).status == "completed"
+            last = list(client.stream(accepted.correlation_id))[-1]
+            assert (last["evento"], last["status"]) == ("orchestration_closed", "completed")
+    with Client(server.url, language="en", words="pt") as client:
+        assert client.get(accepted.correlation_id)["status"] == "concluida"
+    with pytest.raises(ValueError, match="allowed: pt, en"):
+        Client(server.url, words="fr")
 
 
 async def test_submit_and_result_async(server: Server) -> None:
@@ -50,7 +78,7 @@ def test_result_is_none_while_it_runs(server: Server) -> None:
 def test_any_id_works(server: Server, name: str) -> None:
     with Client(server.url) as client:
         assert client.submit({**GOOD, "correlation_id": name}).correlation_id == name
-        result = client.result(name, 20)
+        result = client.result(name, DEADLINE_S)
         assert result is not None and result["correlation_id"] == name
         assert client.get(name)["correlation_id"] == name
         assert [event["seq"] for event in client.stream(name)] == [event["seq"] for event in client.events(name)]
@@ -59,8 +87,8 @@ def test_any_id_works(server: Server, name: str) -> None:
 def test_everything_else(server: Server) -> None:
     with Client(server.url) as client:
         client.submit({**GOOD, "correlation_id": "e1"})
-        client.result("e1", 20)
-        page = client.list(status=["concluida"], fonte="eco", limit=1)
+        client.result("e1", DEADLINE_S)
+        page = client.list(status=["concluida"], source="eco", limit=1)
         assert len(page.items) == 1
         following = client.list(status="concluida", limit=1, cursor=client.list(limit=1).cursor)
         assert following.items != page.items or not following.items
@@ -118,11 +146,86 @@ def test_both_clients_have_the_same_methods_and_show_them() -> None:
         return {name: value for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
 
     blocking, awaited = public(Client), public(AsyncClient)
-    assert set(blocking) == set(awaited) - {"call"}
+    assert set(blocking) == set(awaited)
     for name, method in blocking.items():
         assert list(inspect.signature(method).parameters) == list(inspect.signature(awaited[name]).parameters)
+        assert method.__doc__ and awaited[name].__doc__
     assert list(inspect.signature(Client.submit).parameters) == ["self", "request", "idempotency_key"]
-    assert Client.submit.__doc__
+
+
+def test_the_asyncio_client_is_what_the_generator_writes() -> None:
+    assert TARGET.read_text(encoding="utf-8") == generated(), "run: python -m tools.client.generate"
+
+
+def test_submit_many_keeps_the_order_and_says_what_was_refused(server: Server) -> None:
+    names = [f"many-{number}" for number in range(3)]
+    with Client(server.url) as client:
+        accepted = client.submit_many({**GOOD, "correlation_id": name} for name in names)
+        assert [one.correlation_id for one in accepted] == names
+        wanted: list[dict[str, Any]] = [
+            {**GOOD, "correlation_id": "many-3"},
+            {"coletas": []},
+            {**GOOD, "correlation_id": "m4"},
+            {"coletas": [{"fonte": "outra"}], "correlation_id": "many-0"},
+        ]
+        with pytest.raises(BatchRefusedError, match="2 of 4 were refused") as error:
+            client.submit_many(wanted)
+        first, bad, last, taken = error.value.items
+        assert (first.correlation_id, last.correlation_id) == ("many-3", "m4")
+        assert bad.status == 422 and isinstance(taken, ConflictError)
+        assert client.get("m4")["correlation_id"] == "m4"
+        assert client.submit_many([]) == []
+        assert client.submit_many([GOOD], "key-1") == client.submit_many([GOOD], "key-1")
+
+
+def test_submit_many_is_cut_into_calls_that_the_server_takes(server: Server) -> None:
+    with Client(server.url) as client:
+        wanted = [{"coletas": [{"fonte": "ninguem"}], "correlation_id": f"cut-{number}"} for number in range(1005)]
+        accepted = client.submit_many(wanted)
+    assert [one.correlation_id for one in accepted] == [one["correlation_id"] for one in wanted]
+
+
+def test_a_conflict_has_an_error_of_its_own(server: Server) -> None:
+    with Client(server.url) as client:
+        client.submit({**GOOD, "correlation_id": "k1"})
+        with pytest.raises(ConflictError) as error:
+            client.submit({"coletas": [{"fonte": "outra"}], "correlation_id": "k1"})
+        assert error.value.status == 409
+
+
+async def test_portuguese_argument_names_still_work_and_warn(server: Server) -> None:
+    with Client(server.url) as client:
+        name = client.submit({"coletas": [{"fonte": "ninguem"}]}).correlation_id
+        with pytest.warns(DeprecationWarning, match="motivo is called reason now"):
+            assert client.cancel(name, motivo="chega")["cancelada"] is True  # type: ignore[call-arg]
+        assert client.get(name)["motivo_cancelamento"] == "chega"
+    async with AsyncClient(server.url) as other:
+        with pytest.warns(DeprecationWarning, match="fonte is called source now"):
+            assert (await other.list(fonte="nunca")).items == []  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("typed", "documented"),
+    [
+        (results.RunResult, run_documents.Aggregate), (results.TaskResult, run_documents.TarefaResult),
+        (results.RunDetails, run_documents.Orchestration),
+        (results.RunSummary, documents.Summary), (results.TicketDetails, run_documents.Ticket),
+        (results.CollectResult, run_documents.ColetaResult), (results.ExecuteResult, run_documents.ExecucaoResult),
+        (results.CancelAnswer, documents.Cancelled), (results.DecisionAnswer, documents.Decided),
+        (results.DeadLetterDetails, documents.DeadLetter), (results.DeadLetterCount, documents.DeadLetterGroup),
+        (results.RequeueAnswer, documents.Requeued), (results.BulkRequeueAnswer, documents.BulkRequeued),
+        (results.DiscardAnswer, documents.Discarded), (results.BrokerStatus, documents.BrokerInfo),
+        (results.BrokersStatus, documents.Brokers), (results.ReplicaStatus, documents.ReplicaInfo),
+        (results.ReplicasStatus, documents.Replicas), (results.WorkerStatus, documents.WorkerInfo),
+        (results.QueueStatus, documents.QueueInfo), (results.WorkersStatus, documents.Workers),
+        (results.ServerHealth, documents.Health), (results.ServerReadiness, documents.Ready),
+    ],
+)  # fmt: skip
+def test_typed_results_have_the_fields_that_the_server_documents(typed: type, documented: type[BaseModel]) -> None:
+    hints = get_type_hints(typed, include_extras=True)
+    assert set(hints) == set(documented.model_fields)
+    optional = {name for name, field in documented.model_fields.items() if not field.is_required()}
+    assert {name for name, hint in hints.items() if get_origin(hint) is NotRequired} == optional
 
 
 def test_stream_goes_on_after_the_server_was_killed(mortal: Callable[..., Server], tmp_path: Path) -> None:
@@ -153,7 +256,7 @@ def test_stream_goes_on_after_the_server_was_killed(mortal: Callable[..., Server
 async def test_result_and_stream_ride_out_a_restart_async(
     mortal: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_calls, "LONG_POLL", 0.2)
+    monkeypatch.setattr(client_calls, "LONG_POLL_S", 0.2)
     one = mortal()
     async with AsyncClient(one.url) as client:
         await client.submit({"correlation_id": "s2", "coletas": [{"fonte": "ninguem"}]})

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from contracts.conftest import BrokerCase
+from contracts.conftest import CONFIRM_LONG, BrokerCase
 from oraculo.adapters.brokers.kafka import KafkaBroker
 from oraculo.ports.broker import Broker
 from servers import imitated, shared
@@ -16,7 +16,7 @@ class Case(BrokerCase):
     broker: KafkaBroker
 
     async def open(self, stack: AsyncExitStack) -> None:
-        self.broker = KafkaBroker(shared("kafka"))
+        self.broker = KafkaBroker(shared("kafka") + CONFIRM_LONG)
         stack.push_async_callback(self.broker.close)
 
     def real(self, reason: str) -> None:
@@ -27,6 +27,6 @@ class Case(BrokerCase):
         await self.broker.reset()
 
     async def another(self, stack: AsyncExitStack, group: str | None = None) -> Broker | None:
-        broker = KafkaBroker(shared("kafka") + (f"?group={group}" if group else ""))
+        broker = KafkaBroker(shared("kafka") + CONFIRM_LONG + (f"&group={group}" if group else ""))
         stack.push_async_callback(broker.close)
         return broker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from contracts.conftest import BrokerCase
+from contracts.conftest import CONFIRM_LONG, BrokerCase
 from oraculo.adapters.brokers.nats_jetstream import NatsBroker
 from oraculo.ports.broker import Broker
 from servers import shared
@@ -14,13 +14,13 @@ class Case(BrokerCase):
     broker: NatsBroker
 
     async def open(self, stack: AsyncExitStack) -> None:
-        self.broker = NatsBroker(shared("nats"))
+        self.broker = NatsBroker(shared("nats") + CONFIRM_LONG)
         stack.push_async_callback(self.broker.close)
 
     async def lose_consumer(self, queue: str) -> None:
         await self.broker.reset()
 
     async def another(self, stack: AsyncExitStack, group: str | None = None) -> Broker | None:
-        broker = NatsBroker(shared("nats") + (f"?group={group}" if group else ""))
+        broker = NatsBroker(shared("nats") + CONFIRM_LONG + (f"&group={group}" if group else ""))
         stack.push_async_callback(broker.close)
         return broker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from contracts.conftest import BrokerCase
+from contracts.conftest import CONFIRM_LONG, BrokerCase
 from oraculo.adapters.brokers.rabbitmq import RabbitMQBroker
 from oraculo.ports.broker import Broker
 from servers import shared
@@ -14,7 +14,7 @@ class Case(BrokerCase):
     broker: RabbitMQBroker
 
     async def open(self, stack: AsyncExitStack) -> None:
-        self._url = f"{shared('rabbitmq')}?declare_after=0"
+        self._url = f"{shared('rabbitmq')}{CONFIRM_LONG}&declare_after=0"
         self.broker = RabbitMQBroker(self._url)
         stack.push_async_callback(self.broker.close)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 
-from contracts.conftest import BrokerCase
+from contracts.conftest import CONFIRM_LONG, BrokerCase
 from oraculo.adapters.brokers.redis_streams import RedisBroker
 from oraculo.ports.broker import Broker
 from servers import shared
@@ -14,7 +14,7 @@ class Case(BrokerCase):
     broker: RedisBroker
 
     async def open(self, stack: AsyncExitStack) -> None:
-        self.broker = RedisBroker(shared("redis"))
+        self.broker = RedisBroker(shared("redis") + CONFIRM_LONG)
         stack.push_async_callback(self.broker.close)
 
     async def lose_consumer(self, queue: str) -> None:
@@ -22,6 +22,6 @@ class Case(BrokerCase):
         await self.broker.reset()
 
     async def another(self, stack: AsyncExitStack, group: str | None = None) -> Broker | None:
-        broker = RedisBroker(shared("redis") + (f"?group={group}" if group else ""))
+        broker = RedisBroker(shared("redis") + CONFIRM_LONG + (f"&group={group}" if group else ""))
         stack.push_async_callback(broker.close)
         return broker

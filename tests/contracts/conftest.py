@@ -18,9 +18,12 @@ import pytest
 
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.ports.broker import Broker
 from oraculo.ports.store import Store
+from waiting import DEADLINE_S
+
+CONFIRM_LONG = f"?confirm_timeout={DEADLINE_S:g}"  # these suites are not about how quick a busy server confirms
 
 _numbers = itertools.count(1)
 
@@ -121,7 +124,7 @@ class SqliteMemoryInlineCase(StoreCase):
         self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False))
 
 
-BROKERS = ("memory", "routing", "rabbitmq", "redis", "nats", "kafka")
+BROKERS = ("memory", "routing", "spool", "rabbitmq", "redis", "nats", "kafka")
 
 
 def broker_case_of(name: str) -> BrokerCase:

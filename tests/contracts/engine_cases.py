@@ -10,24 +10,28 @@ import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from services.temporal import settings_of
+import httpx2
+from tools.servers.temporal import settings_of
 
 import celery_processes
 import servers
 from acceptance.conftest import Server
 from acceptance.journals import replay
 from databases import database
+from oraculo.adapters.brokers.connect import broker_of
+from oraculo.bootstrap.adapters import store_of
 from oraculo.core import events as ev
-from oraculo.parts import broker_of, store_of
-from oraculo.ports.broker import Broker, Outgoing, Settlement
+from oraculo.ports.broker import Broker, Outgoing, Settlement, publish_confirmed
 from oraculo.wire import names
+from waiting import DEADLINE_S, eventually, until
 
-PATIENCE = 40.0
-FIELDS = ("correlation_id", "ticket_id", "tentativa")
+NO_HEADERS: Mapping[str, str] = {}
+FIELDS = ("correlation_id", "ticket_id", "tentativa", "token")
 
 
 class EngineCase:
@@ -35,12 +39,16 @@ class EngineCase:
 
     broker_url = "memory://"
 
+    headers: Mapping[str, str] = NO_HEADERS  # of every request
+    prefix = ""  # of every queue
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.up = Server(folder, [])
         self.store_url = self.up.env["ORACULO_STORE"]
         self.prepare()
         self.up.env |= {"ORACULO_STORE": self.store_url, "ORACULO_BROKER": self.broker_url, "ORACULO_FLOW_C": "on"}
+        self.up.env |= {"ORACULO_RESULT_TOKENS": "require"}
         self.up.env |= self.settings()
 
     def prepare(self) -> None:
@@ -63,28 +71,46 @@ class EngineCase:
 
     # -- one who asks ------------------------------------------------------------------------------------------------
 
-    def call(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        answer = self.up.call(method, f"/api/v1{path}", **options)
-        assert answer is not None, (self.folder / "stderr.log").read_text()[-3000:]
+    def call(
+        self, method: str, path: str, *, headers: Mapping[str, str] = NO_HEADERS, **options: Any
+    ) -> dict[str, Any]:
+        """A request that is made again as long as a server behind this one has no time for it."""
+
+        def answered() -> Any:
+            answer = self.up.call(method, f"/api/v1{path}", headers={**self.headers, **headers}, **options)
+            assert answer is not None, (self.folder / "stderr.log").read_text()[-3000:]
+            return answer if answer.status_code != httpx2.codes.SERVICE_UNAVAILABLE else None
+
+        answer = eventually(answered, f"an answer to {method} {path}")
         assert answer.is_success, answer.text
         found: dict[str, Any] = answer.json()
         return found
 
     def submit(self, **request: Any) -> str:
+        request = {"correlation_id": f"conto-{secrets.token_hex(4)}", **request}  # asked twice, it is still one
         name: str = self.call("POST", "/orchestrations", json=request)["correlation_id"]
         return name
 
     def result(self, name: str) -> dict[str, Any]:
-        return self.up.result(name, PATIENCE)
+        return self.up.result(name, DEADLINE_S)
+
+    @contextmanager
+    def within(self, tenant: str) -> Iterator[None]:
+        """Ask and work as somebody of this tenant."""
+        key = self.call("POST", "/keys", json={"role": "admin", "tenant": tenant})["key"]
+        self.headers, self.prefix = {"Authorization": f"Bearer {key}"}, f"espaco_{tenant}."
+        try:
+            yield
+        finally:
+            self.headers, self.prefix = {}, ""
 
     # -- one who works -----------------------------------------------------------------------------------------------
 
     async def take(self, fonte: str, kind: str = "escavador") -> dict[str, Any]:
         """The next order of that source, or of that executor."""
         body = {"max": 1, "wait": 5, "worker": "teste"}
-        async with asyncio.timeout(PATIENCE):
-            while not (found := self.call("POST", f"/queues/{kind}_{fonte}/lease", json=body)["mensagens"]):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+        path = f"/queues/{kind}_{fonte}/lease"
+        found = await until(lambda: self.call("POST", path, json=body)["mensagens"], f"an order in {kind}_{fonte}")
         order: dict[str, Any] = found[0]["mensagem"]
         return order
 
@@ -126,8 +152,8 @@ class OnServers(EngineCase):
 
     async def take(self, fonte: str, kind: str = "escavador") -> dict[str, Any]:
         async def fetch(broker: Broker) -> dict[str, Any]:
-            async with asyncio.timeout(PATIENCE):
-                while not (found := await broker.fetch(f"{kind}_{fonte}", limit=1, wait=5)):
+            async with asyncio.timeout(DEADLINE_S):
+                while not (found := await broker.fetch(f"{self.prefix}{kind}_{fonte}", limit=1, wait=5)):
                     pass
             await broker.settle([Settlement(one) for one in found])
             order: dict[str, Any] = json.loads(found[0].body)
@@ -136,8 +162,8 @@ class OnServers(EngineCase):
         return await self._with_broker(fetch)
 
     async def send(self, *answers: dict[str, Any]) -> None:
-        messages = [Outgoing(names.RESULTS, json.dumps(answer).encode(), "") for answer in answers]
-        await self._with_broker(lambda broker: broker.publish(messages))
+        messages = [Outgoing(self.prefix + names.RESULTS, json.dumps(answer).encode(), "") for answer in answers]
+        await self._with_broker(lambda broker: publish_confirmed(broker, messages))
 
     async def _with_broker(self, work: Callable[[Broker], Awaitable[Any]]) -> Any:
         broker = broker_of(self.broker_url)
@@ -230,11 +256,5 @@ def answer(order: dict[str, Any], dados: Any = None, *, errors: list[dict[str, A
         tipo, payload["fonte"], payload["dados"] = "resultado_coleta", asked["fonte"], dados
     else:
         tipo, payload["executador"], payload["resultado"] = "resultado_execucao", asked["executador"], dados
-    echoed = {field: order[field] for field in FIELDS}
+    echoed = {field: order[field] for field in FIELDS if field in order}
     return {**echoed, "tipo_evento": tipo, "payload": payload, "timestamp": "2025-10-14T12:00:00Z"}
-
-
-async def until(what: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not await what():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from services.server import Server
+from tools.servers.server import Server
 
 
 async def rabbitmq(server: Server, queue: str, body: bytes, *, declares: bool = True) -> None:

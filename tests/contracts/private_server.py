@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlencode, urlsplit
 
-from services.kafka import Kafka
-from services.proxy import Proxy
-from services.server import Server, free_port
+from tools.servers.kafka import Kafka
+from tools.servers.proxy import Proxy
+from tools.servers.server import Server, free_port
 
-from oraculo.parts import broker_of
+from oraculo.adapters.brokers.connect import broker_of
 from oraculo.ports.broker import Broker
 from servers import class_of
 

@@ -10,21 +10,20 @@ import pytest
 
 from contracts.conftest import BrokerCase
 from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement
-
-SOON = 5.0  # longer than anything here takes; nothing waits this long when all is well
+from oraculo.ports.broker import Broker, BrokerTraits, Delivery, Outgoing, Settle, Settlement, publish_confirmed
+from waiting import DEADLINE_S, until
 
 
 async def publish(broker: Broker, queue: str, *bodies: bytes) -> None:
-    await broker.publish([Outgoing(queue, body, f"id-{n}") for n, body in enumerate(bodies)])
+    await publish_confirmed(broker, [Outgoing(queue, body, f"id-{n}") for n, body in enumerate(bodies)])
 
 
 async def take(broker: Broker, queue: str, count: int) -> list[Delivery]:
     """Exactly `count` messages, in however many fetches."""
     taken: list[Delivery] = []
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(DEADLINE_S):
         while len(taken) < count:
-            taken += await broker.fetch(queue, limit=count - len(taken), wait=SOON)
+            taken += await broker.fetch(queue, limit=count - len(taken), wait=DEADLINE_S)
     return taken
 
 
@@ -41,12 +40,12 @@ class TestPublishAndFetch:
         assert not any(d.redelivered for d in taken)
 
     async def test_publishing_nothing(self, broker: Broker) -> None:
-        await broker.publish([])
+        await publish_confirmed(broker, [])
         await broker.settle([])
 
     async def test_many_queues_in_one_call(self, broker_case: BrokerCase) -> None:
         one, two = broker_case.queue(), broker_case.queue()
-        await broker_case.broker.publish([Outgoing(q, q.encode(), q) for q in (one, two, one)])
+        await publish_confirmed(broker_case.broker, [Outgoing(q, q.encode(), q) for q in (one, two, one)])
         assert [d.body for d in await take(broker_case.broker, one, 2)] == [one.encode()] * 2
         assert [d.body for d in await take(broker_case.broker, two, 1)] == [two.encode()]
 
@@ -75,41 +74,42 @@ class TestPublishAndFetch:
         assert delivery.body == body
 
     async def test_headers_arrive(self, broker: Broker, queue: str) -> None:
-        await broker.publish([Outgoing(queue, b"x", "id", {"motivo": "not_json", "origem": "fila"})])
+        await publish_confirmed(broker, [Outgoing(queue, b"x", "id", {"motivo": "not_json", "origem": "fila"})])
         (delivery,) = await take(broker, queue, 1)
         assert {"motivo": "not_json", "origem": "fila"}.items() <= delivery.headers.items()
 
     async def test_never_more_than_asked_for(self, broker: Broker, queue: str) -> None:
         await publish(broker, queue, *(b"x" for _ in range(20)))
-        assert 1 <= len(await broker.fetch(queue, limit=7, wait=SOON)) <= 7
+        assert 1 <= len(await broker.fetch(queue, limit=7, wait=DEADLINE_S)) <= 7
 
 
 class TestWaiting:
     async def test_an_empty_queue_and_no_wait(self, broker: Broker, queue: str) -> None:
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
             assert await broker.fetch(queue, limit=10, wait=0) == []
 
     async def test_an_empty_list_when_the_wait_is_over(self, broker: Broker, queue: str) -> None:
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
+            assert await broker.fetch(queue, limit=10, wait=0) == []  # it is connected now
             assert await broker.fetch(queue, limit=10, wait=0.05) == []
 
     async def test_a_message_ends_the_wait(self, broker: Broker, queue: str) -> None:
         waiting = asyncio.create_task(broker.fetch(queue, limit=10, wait=60))
         await asyncio.sleep(0)
         await publish(broker, queue, b"x")
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
             assert [d.body for d in await waiting] == [b"x"]
 
     async def test_what_is_there_already_is_not_waited_for(self, broker: Broker, queue: str) -> None:
         await publish(broker, queue, b"x")
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
             assert len(await broker.fetch(queue, limit=100, wait=60)) == 1
 
     async def test_two_who_wait_get_one_message_each(self, broker: Broker, queue: str) -> None:
         waiting = [asyncio.create_task(broker.fetch(queue, limit=1, wait=60)) for _ in range(2)]
         await asyncio.sleep(0)
         await publish(broker, queue, b"a", b"b")
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
             got = [d.body for batch in await asyncio.gather(*waiting) for d in batch]
         assert sorted(got) == [b"a", b"b"]
 
@@ -124,7 +124,7 @@ class TestWaiting:
         if not first.cancelled():
             second.cancel()  # it was quicker than the cancellation, which is fine
             return
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(DEADLINE_S):
             assert [d.body for d in await second] == [b"x"]
 
 
@@ -158,7 +158,7 @@ class TestSettling:
         assert await broker_case.broker.fetch(queue, limit=1, wait=0) == []
 
     async def test_retry_gives_it_to_somebody_again(self, broker: Broker, queue: str) -> None:
-        await broker.publish([Outgoing(queue, b"x", "id", {"h": "1"})])
+        await publish_confirmed(broker, [Outgoing(queue, b"x", "id", {"h": "1"})])
         (delivery,) = await take(broker, queue, 1)
         await broker.settle([Settlement(delivery, Settle.RETRY)])
         (again,) = await take(broker, queue, 1)
@@ -198,7 +198,7 @@ async def test_competing_consumers_get_disjoint_messages_and_all_of_them(broker:
     async def consume(number: int) -> None:
         nonlocal left
         while True:
-            deliveries = await broker.fetch(queue, limit=7, wait=SOON)
+            deliveries = await broker.fetch(queue, limit=7, wait=DEADLINE_S)
             got[number] += [d.body for d in deliveries]
             await ack(broker, deliveries)
             left -= len(deliveries)
@@ -208,7 +208,7 @@ async def test_competing_consumers_get_disjoint_messages_and_all_of_them(broker:
 
     consumers = [asyncio.create_task(consume(n)) for n in range(3)]
     await publish(broker, queue, *wanted)
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(DEADLINE_S):
         await everything.wait()
     for consumer in consumers:
         consumer.cancel()
@@ -216,6 +216,20 @@ async def test_competing_consumers_get_disjoint_messages_and_all_of_them(broker:
     taken = [body for bodies in got for body in bodies]
     assert sorted(taken) == sorted(wanted)
     assert sum(1 for bodies in got if bodies) > 1
+
+
+async def test_the_backlog_counts_who_consumes(broker: Broker, queue: str) -> None:
+    if (await broker.backlog(queue)).consumers is None:
+        pytest.skip("the broker cannot say")
+    assert (await broker.backlog(queue)).consumers == 0
+    asking = asyncio.create_task(broker.fetch(queue, limit=1, wait=DEADLINE_S))
+
+    async def is_seen() -> bool:
+        return (await broker.backlog(queue)).consumers == 1
+
+    await until(is_seen)
+    await publish_confirmed(broker, [Outgoing(queue, b"1", "")])
+    await broker.settle([Settlement(one) for one in await asking])
 
 
 async def test_the_backlog_counts_what_waits(broker: Broker, queue: str) -> None:
@@ -228,16 +242,18 @@ async def test_the_backlog_counts_what_waits(broker: Broker, queue: str) -> None
     assert (await broker.backlog(queue)).waiting == 0
 
 
-async def test_a_full_broker_says_so_takes_nothing_and_recovers(
-    broker_case: BrokerCase, queue: str, stack: AsyncExitStack
-) -> None:
+async def test_a_full_broker_says_so_and_recovers(broker_case: BrokerCase, queue: str, stack: AsyncExitStack) -> None:
     broker = await broker_case.small(stack, 100)
     if broker is None:
         pytest.skip("the capacity of this broker is the server's affair")
     await publish(broker, queue, b"x" * 60)
-    with pytest.raises(BrokerUnavailableError):
-        await publish(broker, queue, b"y" * 30, b"z" * 30)
+    both = [Outgoing(queue, b"y" * 30, ""), Outgoing(queue + "_2", b"z" * 30, "")]
+    report = await broker.publish(both)  # as much as fits: of a queue that holds much, nothing
+    assert list(report.no_room) == both[:1] and not report.unconfirmed and not report.refused
     assert (await broker.backlog(queue)).waiting == 1
+    await ack(broker, await take(broker, queue + "_2", 1))
+    (refusal,) = (await broker.publish([Outgoing(queue, b"x" * 101, "")])).refused
+    assert "101 bytes" in refusal.reason
     taken = await take(broker, queue, 1)
     with pytest.raises(BrokerUnavailableError):
         await publish(broker, queue, b"y" * 60)  # taken is not settled: it may come back
@@ -247,7 +263,7 @@ async def test_a_full_broker_says_so_takes_nothing_and_recovers(
 
 
 async def test_it_says_who_it_is(broker: Broker) -> None:
-    assert broker.scheme and isinstance(broker.volatile, bool)
+    assert broker.scheme and isinstance(broker.traits, BrokerTraits)
     assert await broker.durability() in ("power-safe", "crash-safe", "best-effort")
-    if broker.volatile:
+    if broker.traits.volatile:
         assert await broker.durability() == "best-effort"

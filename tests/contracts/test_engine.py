@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from contracts.engine_cases import CASES, EngineCase, answer, source, until
+from contracts.engine_cases import CASES, EngineCase, answer, source
+from waiting import until
 
-pytestmark = pytest.mark.timeout(180)
 ENGINES = [pytest.param(name, marks=pytest.mark.xdist_group(f"engine-{name}")) for name in CASES]
 FAULT = [{"codigo": "quebrou", "mensagem": "não deu", "definitivo": True}]
 
@@ -46,6 +48,22 @@ async def test_the_whole_flow(engine: EngineCase) -> None:
     assert result["execucoes"][0]["resultado"]["resultado"] == {"arquivo": "relatorio.pdf"}
     events = await engine.journal(name)
     assert (events["TicketConcluded"], events["FanInClosed"], events["AttemptFailed"]) == (3, 2, 0)
+
+
+async def test_two_tenants_with_the_same_id(engine: EngineCase) -> None:
+    (one,) = collects(1)
+    name = engine.submit(coletas=[one])
+    with engine.within("acme"):
+        assert engine.submit(coletas=[one], correlation_id=name) == name
+        order = await engine.take(one["fonte"])
+        assert order["correlation_id"] == name
+        await engine.send(answer(order, "de acme"))
+        result = engine.call("GET", f"/orchestrations/{name}/result?wait=60")
+        assert (result["correlation_id"], result["coletas"][0]["dados"]) == (name, "de acme")
+    await engine.send(answer(await engine.take(one["fonte"]), "de default"))
+    assert engine.result(name)["coletas"][0]["dados"] == "de default"
+    for inside in (name, f"espaco_acme.{name}"):
+        assert (await engine.journal(inside))["TicketConcluded"] == 1
 
 
 async def test_a_lost_reply_is_asked_for_again(engine: EngineCase) -> None:
@@ -93,6 +111,47 @@ async def test_a_duplicate_counts_once(engine: EngineCase) -> None:
     assert (await engine.journal(name))["TicketConcluded"] == 2
 
 
+async def test_an_answer_that_disagrees_is_kept_and_changes_nothing(engine: EngineCase) -> None:
+    first, second = collects(2)
+    name = engine.submit(coletas=[first, second])
+    before = await engine.counted("conflicting_answer")
+    order = await engine.take(first["fonte"])
+    applied = await engine.counted("applied")
+    await engine.send(answer(order, "forjada"))
+    await until(lambda: _more(engine, "applied", applied + 1))
+    await engine.send(answer(order, "honesta"))
+    await until(lambda: _more(engine, "conflicting_answer", before + 1))
+    await engine.send(answer(await engine.take(second["fonte"]), "b"))
+    assert [one["dados"] for one in engine.result(name)["coletas"]] == ["forjada", "b"]
+    assert (await engine.journal(name))["ConflictingAnswerKept"] == 1
+
+
+async def test_an_answer_without_the_token_of_its_attempt_has_no_effect(engine: EngineCase) -> None:
+    """Orders have tokens, and only an answer with the right one counts; the others are dead letters."""
+    first, second = collects(2, timeout_s=60)
+    name = engine.submit(coletas=[first, second])
+    mine, other = await engine.take(first["fonte"]), await engine.take(second["fonte"])
+    before, forged = await engine.counted("quarantined"), answer(mine, "forjada")
+    bare = {key: value for key, value in forged.items() if key != "token"}
+    unnamed = {key: value for key, value in bare.items() if key not in ("ticket_id", "tentativa")}
+    await engine.send(
+        bare,
+        unnamed,
+        {**forged, "token": other["token"]},
+        {**forged, "token": forged["token"][:-2] + ("AA" if forged["token"][-2] != "A" else "BA")},
+        {**forged, "tentativa": 2},
+        {**unnamed, "token": other["token"], "ticket_id": mine["ticket_id"]},
+    )
+    await until(lambda: _more(engine, "quarantined", before + 6))
+    await engine.send({**unnamed, "payload": {**unnamed["payload"], "dados": "honesta"}, "token": mine["token"]})
+    await engine.send(answer(other, "b"))
+    assert [one["dados"] for one in engine.result(name)["coletas"]] == ["honesta", "b"]
+    events = await engine.journal(name)
+    assert (events["TicketConcluded"], events["LateAnswerKept"], events["ConflictingAnswerKept"]) == (2, 0, 0)
+    letters = engine.call("GET", "/dead-letters?motivo=unauthenticated&limit=100")["dead_letters"]
+    assert sum(letter["correlation_id"] == name for letter in letters) == 6
+
+
 async def test_a_late_answer_is_kept_and_changes_nothing(engine: EngineCase) -> None:
     (one,) = collects(1, timeout_s=1, max_tentativas=1)
     name = engine.submit(coletas=[one])
@@ -104,6 +163,68 @@ async def test_a_late_answer_is_kept_and_changes_nothing(engine: EngineCase) -> 
     await until(lambda: _more(engine, "late", before + 1))
     assert engine.result(name) == result
     assert (await engine.journal(name))["LateAnswerKept"] == 1
+
+
+async def test_an_order_whose_attempts_are_used_up_is_requeued(engine: EngineCase) -> None:
+    first, second = collects(2, max_tentativas=1)
+    name = engine.submit(coletas=[first, second])
+    failed = answer(await engine.take(first["fonte"]), None)
+    failed["payload"] |= {"status": "erro", "erros": ["fora do ar"]}
+    await engine.send(failed)
+    path = f"/dead-letters?fila=escavador_{first['fonte']}&motivo=attempts_used_up"
+    [letter] = await until(lambda: engine.call("GET", path)["dead_letters"], "the order is a dead letter")
+    assert (letter["tentativas"], letter["detalhe"], letter["correlation_id"]) == (1, "fora do ar", name)
+    told = engine.call("POST", f"/dead-letters/{letter['id']}/requeue")
+    assert (told["situacao"], told["removida"]) == ("applied", True)
+    again = await engine.take(first["fonte"])
+    assert again["tentativa"] == 2
+    await engine.send(answer(again, "a"), answer(await engine.take(second["fonte"]), "b"))
+    result = engine.result(name)
+    assert (result["status"], [one["tentativas"] for one in result["coletas"]]) == ("concluida", [2, 1])
+    counted = await engine.journal(name)
+    assert (counted["TicketFailed"], counted["TicketRequeued"]) == (1, 1)
+
+
+async def test_a_paused_run_sends_nothing_and_its_deadlines_stand_still(engine: EngineCase) -> None:
+    (one,), executor = collects(1, timeout_s=60, max_tentativas=1), source()
+    name = engine.submit(coletas=[one], execucoes=[{"executador": executor, "timeout_s": 1}], timeout_s=90)
+    order = await engine.take(one["fonte"])
+    before = engine.call("POST", f"/orchestrations/{name}/pause", json={"motivo": "manutenção"})
+    assert (before["pausada"], before["mudou"]) == (True, True)
+    assert engine.call("POST", f"/orchestrations/{name}/pause")["mudou"] is False
+    await engine.send(answer(order, [1]))  # what is with workers may finish
+    await until(lambda: _tickets(engine, name, "concluida", 1))
+    await asyncio.sleep(1.5)  # longer than the executor may take
+    shown = engine.call("GET", f"/orchestrations/{name}")
+    assert [ticket["tentativas"] for ticket in shown["tickets"]] == [1, 1]
+    assert (shown["pausada"], shown["tickets"][1]["status"]) == (True, "pendente")
+    after = engine.call("POST", f"/orchestrations/{name}/resume")
+    assert after["pausada"] is False
+    await engine.send(answer(await engine.take(executor, "executador"), "feito"))
+    assert engine.result(name)["status"] == "concluida"
+    events = await engine.journal(name)
+    counted = (events["OrchestrationPaused"], events["OrchestrationResumed"], events["AttemptFailed"])
+    assert (counted, events["TicketsDispatched"]) == ((1, 1, 0), 2)
+    told = engine.call("GET", f"/orchestrations/{name}/events")["events"]
+    began, ended = (next(e["em"] for e in told if e["evento"] == f"orchestration_{w}") for w in ("paused", "resumed"))
+    moved = datetime.fromisoformat(after["prazo"]) - datetime.fromisoformat(before["prazo"])
+    assert moved == datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+
+
+async def test_a_paused_destination_gets_its_order_once_when_it_is_resumed(engine: EngineCase) -> None:
+    first, second = collects(2, timeout_s=60, max_tentativas=1)
+    queue = f"escavador_{first['fonte']}"
+    engine.call("POST", f"/queues/{queue}/pause", json={"motivo": "quota"})
+    await asyncio.sleep(1.5)  # within which every process knows of it
+    name = engine.submit(coletas=[first, second])
+    await engine.send(answer(await engine.take(second["fonte"]), "b"))  # other destinations get theirs
+    await until(lambda: _tickets(engine, name, "concluida", 1))
+    assert engine.call("GET", f"/orchestrations/{name}")["tickets"][0]["status"] == "pendente"
+    engine.call("POST", f"/queues/{queue}/resume")
+    await engine.send(answer(await engine.take(first["fonte"]), "a"))
+    assert [one["dados"] for one in engine.result(name)["coletas"]] == ["a", "b"]
+    events = await engine.journal(name)
+    assert (events["TicketConcluded"], events["AttemptFailed"], events["LateAnswerKept"]) == (2, 0, 0)
 
 
 async def test_its_own_time_passes(engine: EngineCase) -> None:
@@ -144,6 +265,355 @@ async def test_a_plan_of_fluxo_c_is_approved_fails_and_is_undone(engine: EngineC
     assert (events["ApprovalGiven"], events["CompensationStarted"], events["TicketConcluded"]) == (1, 1, 3)
     again = engine.call("POST", "/plans", json=plan)
     assert again["correlation_id"] == name
+
+
+async def test_named_tasks_with_a_failure_that_is_absorbed(engine: EngineCase) -> None:
+    names = {task: source() for task in ("a", "b", "c", "d", "e")}
+    name = engine.submit(
+        tarefas={
+            "a": {"fonte": names["a"]},
+            "b": {"fonte": names["b"], "opcional": True, "max_tentativas": 9, "retentativa": {"nao_em": ["quebrou"]}},
+            "c": {"executador": names["c"], "depende": ["b"]},
+            "d": {"executador": names["d"], "depende": ["b", "a"]},
+            "e": {"executador": names["e"], "depende": ["c", "d"], "fan_in": {"modo": "todos"}},
+        }
+    )
+    await engine.send(answer(await engine.take(names["b"]), errors=[{**FAULT[0], "definitivo": False}]))
+    await engine.send(answer(await engine.take(names["a"]), [1]))
+    order = await engine.take(names["d"], "executador")
+    given = [(one["tarefa"], one["status"], one["dados"]) for one in order["payload"]["dados"]]
+    assert given == [("b", "erro", None), ("a", "concluida", [1])]
+    await engine.send(answer(order, "feito"))
+    order = await engine.take(names["e"], "executador")
+    assert [(one["tarefa"], one["status"]) for one in order["payload"]["dados"]] == [
+        ("c", "ignorada"), ("d", "concluida"),
+    ]  # fmt: skip
+    await engine.send(answer(order, "fim"))
+    result = engine.result(name)
+    assert result["status"] == "parcial"
+    assert {task: one["status"] for task, one in result["tarefas"].items()} == {
+        "a": "concluida", "b": "erro", "c": "ignorada", "d": "concluida", "e": "concluida",
+    }  # fmt: skip
+    assert result["tarefas"]["b"]["tentativas"] == 1
+    events = await engine.journal(name)
+    assert (events["TicketConcluded"], events["TicketFailed"], events["TicketsClosed"]) == (3, 1, 1)
+
+
+async def test_what_was_done_is_undone_in_reverse(engine: EngineCase) -> None:
+    names = {task: source() for task in ("a", "m", "z", "undo_a", "undo_m")}
+    undo = {"executador": names["undo_a"], "parametros": {"id": "${{ feito.resultado.id }}"}}
+    undo_item = {"executador": names["undo_m"], "parametros": {"x": "${{ [item, indice, feito.resultado] }}"}}
+    name = engine.submit(
+        tarefas={
+            "a": {"executador": names["a"], "desfaz": undo},
+            "m": {
+                "para_cada": [7, 8],
+                "ao_mesmo_tempo": 1,
+                "faz": {"executador": names["m"], "desfaz": undo_item},
+                "depende": ["a"],
+            },
+            "z": {"executador": names["z"], "depende": ["m"], "max_tentativas": 1},
+        }
+    )
+    await engine.send(answer(await engine.take(names["a"], "executador"), {"id": "r1"}))
+    for said in ("zero", "one"):
+        await engine.send(answer(await engine.take(names["m"], "executador"), said))
+    await engine.send(answer(await engine.take(names["z"], "executador"), errors=FAULT))
+    for expected in ([8, 1, "one"], [7, 0, "zero"]):  # the last item first, one at a time
+        order = await engine.take(names["undo_m"], "executador")
+        assert order["payload"]["parametros"] == {"x": expected} and order["payload"]["dados"] == []
+        shown = engine.call("GET", f"/orchestrations/{name}")
+        assert shown["status"] == "em_execucao" and shown["desfazendo"]["desfecho"] == "erro"
+        assert engine.call("POST", f"/orchestrations/{name}/cancel")["cancelada"] is False
+        await engine.send(answer(order, "undone"))
+    order = await engine.take(names["undo_a"], "executador")
+    assert order["payload"]["parametros"] == {"id": "r1"}
+    await engine.send(answer(order, "undone"))
+    result = engine.result(name)
+    assert result["status"] == "erro" and result["tarefas"]["a"]["desfeita"] == "concluida"
+    assert result["tarefas"]["m"]["itens_desfeitos"] == {"total": 2, "concluidos": 2, "falhas": 0}
+    events = await engine.journal(name)
+    assert (events["CompensationStarted"], events["TicketConcluded"]) == (1, 6)
+
+
+async def test_the_journal_names_who_asked_for_what(engine: EngineCase) -> None:
+    first, second = collects(2)
+    name = engine.submit(coletas=[first, second])
+    said = answer(await engine.take(first["fonte"]), 1)
+    engine.call("POST", "/results", json=said)
+    await until(lambda: _tickets(engine, name, "concluida", 1))
+    engine.call("POST", f"/orchestrations/{name}/cancel")
+    engine.result(name)
+    await engine.journal(name)
+    told = engine.call("GET", f"/orchestrations/{name}/events")["events"]
+    assert [(one["evento"], one["ator"]) for one in told if "ator" in one] == [
+        ("orchestration_started", "local"),
+        ("ticket_concluded", "local"),
+        ("cancel_requested", "local"),
+    ]
+
+
+COSTLY = "${{ entrada.lista.map(x, entrada.lista.map(y, x + y).size()).sum() }}"  # too long for an event loop
+
+
+async def test_expressions_of_named_tasks(engine: EngineCase) -> None:
+    names = {task: source() for task in ("a", "b", "c", "d", "e")}
+    name = engine.submit(
+        entrada={"canal": "x", "lista": list(range(200))},
+        tarefas={
+            "a": {"fonte": names["a"], "parametros": {"canal": "${{ entrada.canal }}"}},
+            "b": {"executador": names["b"], "quando": "${{ a.dados.n > 1 }}", "parametros": {"n": "${{ a.dados.n }}"}},
+            "c": {"executador": names["c"], "quando": "${{ a.dados.n <= 1 }}"},
+            "d": {"executador": names["d"], "depende": ["b", "c"], "parametros": {"n": COSTLY, "b": "b: ${{ b.ok }}"}},
+            "e": {"executador": names["e"], "opcional": True, "parametros": {"x": "${{ a.dados.falta }}"}},
+        },
+        saida={"n": "${{ b.resultado.resultado }}", "muito": COSTLY},
+    )
+    order = await engine.take(names["a"])
+    assert order["payload"]["parametros"] == {"canal": "x"}
+    await engine.send(answer(order, {"n": 7}))
+    order = await engine.take(names["b"], "executador")
+    assert order["payload"]["parametros"] == {"n": 7}
+    await engine.send(answer(order, "feito"))
+    order = await engine.take(names["d"], "executador")
+    assert order["payload"]["parametros"] == {"n": 40_000, "b": "b: true"}
+    await engine.send(answer(order, "fim"))
+    result = engine.result(name)
+    assert (result["status"], result["saida"]) == ("parcial", {"n": "feito", "muito": 40_000})
+    assert {task: one["status"] for task, one in result["tarefas"].items()} == {
+        "a": "concluida", "b": "concluida", "c": "ignorada", "d": "concluida", "e": "erro",
+    }  # fmt: skip
+    assert result["tarefas"]["e"]["erros"][0]["codigo"] == "expressao"
+    await engine.journal(name)
+
+
+async def test_a_loop_until_its_condition_is_true(engine: EngineCase) -> None:
+    """One that stops, with a pause; one that runs out and goes on; one whose round fails."""
+    pagina, esgota, falha, fim = source(), source(), source(), source()
+    name = engine.submit(
+        entrada={"lista": list(range(200))},
+        tarefas={
+            "paginas": {
+                "repete": {
+                    "faz": {
+                        "fonte": pagina,
+                        "parametros": {"n": "${{ indice }}", "cursor": "${{ paginas.resultado }}"},
+                    },
+                    "pare_quando": "${{ paginas.resultado.fim }}",
+                    "no_maximo": 5,
+                    "pausa_s": 0.05,
+                }
+            },
+            "esgota": {
+                "repete": {
+                    "faz": {"executador": esgota, "parametros": {"n": COSTLY}},
+                    "pare_quando": "${{ false }}",
+                    "no_maximo": 2,
+                    "ao_esgotar": "segue",
+                }
+            },
+            "falha": {
+                "opcional": True,
+                "repete": {
+                    "faz": {"executador": falha, "max_tentativas": 1},
+                    "pare_quando": "${{ true }}",
+                    "no_maximo": 2,
+                },
+            },
+            "fim": {"executador": fim, "depende": ["paginas", "esgota"]},
+        },
+        saida="${{ paginas.resultado }}",
+    )
+    await engine.send(answer(await engine.take(falha, "executador"), errors=FAULT))
+    before: object = None
+    for number in range(3):
+        order = await engine.take(pagina)
+        assert order["payload"]["parametros"] == {"n": number, "cursor": before}
+        before = {"n": number, "fim": number == 2}
+        await engine.send(answer(order, before))
+    for number in range(2):
+        order = await engine.take(esgota, "executador")
+        assert order["payload"]["parametros"] == {"n": 40_000}
+        await engine.send(answer(order, number))
+    order = await engine.take(fim, "executador")
+    collected, executed = (one["dados"] for one in order["payload"]["dados"])
+    assert (collected, executed["resultado"]) == (before, 1)
+    await engine.send(answer(order, "fim"))
+    result = engine.result(name)
+    assert (result["status"], result["saida"]) == ("parcial", before)
+    assert {task: one["status"] for task, one in result["tarefas"].items()} == {
+        "paginas": "concluida", "esgota": "concluida", "falha": "erro", "fim": "concluida",
+    }  # fmt: skip
+    assert result["tarefas"]["falha"]["erros"][0]["codigo"] == "rodada_com_falha"
+    events = await engine.journal(name)
+    assert (events["PlanGrown"], events["LoopEnded"], events["TicketConcluded"]) == (6, 3, 6)
+
+
+async def test_children_begin_answer_and_end_with_their_parent(engine: EngineCase) -> None:
+    """A child with an output, one for each item, one that fails and is begun again, one whose id is taken; then a
+    parent that is cancelled."""
+    um, item, falha, lento = source(), source(), source(), source()
+    taken = engine.submit(correlation_id=f"conto-{um}/ocupada", coletas=[{"fonte": lento}])
+    child = {
+        "entrada": {"i": "${{ item }}"},
+        "tarefas": {"x": {"fonte": item, "parametros": {"i": "${{ entrada.i }}"}}},
+    }
+    name = engine.submit(
+        correlation_id=f"conto-{um}",
+        rotulos=["k:1"],
+        entrada={"lista": [1, 2]},
+        tarefas={
+            "um": {
+                "filha": {
+                    "entrada": {"n": "${{ entrada.lista.size() }}"},
+                    "tarefas": {"a": {"fonte": um, "parametros": {"n": "${{ entrada.n }}"}}},
+                    "saida": "${{ a.dados }}",
+                }
+            },
+            "itens": {"para_cada": "${{ entrada.lista }}", "faz": {"filha": {**child, "saida": "${{ x.dados }}"}}},
+            "falha": {
+                "filha": {"coletas": [{"fonte": falha, "max_tentativas": 1}]},
+                "max_tentativas": 2,
+                "retentativa": {"base_s": 0},
+            },
+            "ocupada": {"opcional": True, "filha": {"coletas": [{"fonte": lento}]}},
+        },
+        saida={"um": "${{ um.resultado }}", "itens": "${{ itens.resultados }}", "f": "${{ falha.resultado.status }}"},
+    )
+    order = await engine.take(um)
+    assert (order["correlation_id"], order["payload"]["parametros"]) == (f"{name}/um", {"n": 2})
+    await engine.send(answer(order, "feito"))
+    for _ in range(2):
+        order = await engine.take(item)
+        await engine.send(answer(order, order["payload"]["parametros"]["i"] * 10))
+    await engine.send(answer(await engine.take(falha), errors=FAULT))
+    order = await engine.take(falha)
+    assert order["correlation_id"] == f"{name}/falha~2"
+    await engine.send(answer(order, 1))
+    result = engine.result(name)
+    assert (result["status"], result["saida"]) == ("parcial", {"um": "feito", "itens": [10, 20], "f": "concluida"})
+    assert result["tarefas"]["ocupada"]["erros"][0]["codigo"] == "id_ocupado"
+    events = await engine.journal(name)
+    assert (events["ChildEnded"], events["AttemptFailed"], events["TicketFailed"]) == (4, 1, 1)
+    shown = engine.call("GET", f"/orchestrations/{quote(f'{name}/itens/1', safe='')}")
+    assert (shown["pai"]["correlation_id"], shown["rotulos"], shown["status"]) == (name, ["k:1"], "concluida")
+    engine.call("POST", f"/orchestrations/{quote(taken, safe='')}/cancel")
+    await _a_cancelled_parent(engine)
+
+
+async def _a_cancelled_parent(engine: EngineCase) -> None:
+    source_ = source()
+    inner = {"tarefas": {"b": {"filha": {"coletas": [{"fonte": source_}]}}}}
+    name = engine.submit(tarefas={"a": {"filha": inner}})
+    await engine.take(source_)
+    engine.call("POST", f"/orchestrations/{name}/cancel")
+    for child in (name, f"{name}/a", f"{name}/a/b"):
+        path = f"/orchestrations/{quote(child, safe='')}"
+        await until(lambda path=path: _has_status(engine, path, "cancelada"), f"the end of {child}")
+    assert (await engine.journal(name))["ChildrenCancelled"] == 1
+
+
+async def _has_status(engine: EngineCase, path: str, status: str) -> bool:
+    return bool(engine.call("GET", path)["status"] == status)
+
+
+async def test_a_map_over_a_list_that_was_collected(engine: EngineCase) -> None:
+    """A window of two, an item that fails, one that is skipped; and a map too wide for the event loop."""
+    lista, resumo, fim, largo = source(), source(), source(), source()
+    name = engine.submit(
+        tarefas={
+            "lista": {"fonte": lista},
+            "resumos": {
+                "para_cada": "${{ lista.dados }}",
+                "como": "v",
+                "ao_mesmo_tempo": 2,
+                "faz": {
+                    "executador": resumo,
+                    "max_tentativas": 1,
+                    "quando": "${{ v.id != 2 }}",
+                    "parametros": {"id": "${{ v.id }}", "n": "${{ indice }}"},
+                },
+            },
+            "largo": {
+                "para_cada": "${{ entrada.lista.map(x, entrada.lista).flatten() }}",
+                "faz": {"fonte": largo, "quando": "${{ indice == 2499 }}", "parametros": {"n": "${{ item }}"}},
+            },
+            "fim": {"executador": fim, "depende": ["resumos"], "parametros": {"f": "${{ resumos.falhas }}"}},
+        },
+        entrada={"lista": list(range(50))},
+        saida={"r": "${{ resumos.resultados }}", "largo": "${{ largo.total }}"},
+    )
+    await engine.send(answer(await engine.take(lista), [{"id": n} for n in range(5)]))
+    open_orders = [await engine.take(resumo, "executador") for _ in range(2)]
+    assert sorted(one["payload"]["parametros"]["n"] for one in open_orders) == [0, 1]
+    seen = []
+    while open_orders:
+        order = open_orders.pop(0)
+        number = order["payload"]["parametros"]["id"]
+        seen.append(number)
+        await engine.send(answer(order, errors=FAULT) if number == 1 else answer(order, f"r{number}"))
+        if len(seen) + len(open_orders) < 4:
+            open_orders.append(await engine.take(resumo, "executador"))
+    assert sorted(seen) == [0, 1, 3, 4]
+    order = await engine.take(largo)
+    assert order["payload"]["parametros"] == {"n": 49}
+    await engine.send(answer(order, "x"))
+    order = await engine.take(fim, "executador")
+    assert [one["indice"] for one in order["payload"]["parametros"]["f"]] == [1]
+    assert [one["tarefa"] for one in order["payload"]["dados"]] == ["resumos"]
+    await engine.send(answer(order, "fim"))
+    result = engine.result(name)
+    told = [one and one["resultado"] for one in result["tarefas"]["resumos"]["resultados"]]
+    assert (result["status"], told) == ("parcial", ["r0", None, None, "r3", "r4"])
+    assert (result["saida"]["largo"], result["tarefas"]["largo"]["status"]) == (2500, "concluida")
+    events = await engine.journal(name)
+    assert (events["PlanGrown"], events["MapEnded"], events["TicketConcluded"]) == (3, 2, 6)
+
+
+async def test_a_retry_does_again_what_failed_and_nothing_else(engine: EngineCase) -> None:
+    lista, resumo, fim = source(), source(), source()
+    item = {"executador": resumo, "max_tentativas": 1, "parametros": {"n": "${{ v }}"}}
+    name = engine.submit(
+        tarefas={
+            "lista": {"fonte": lista},
+            "resumos": {"para_cada": "${{ lista.dados }}", "como": "v", "faz": item},
+            "ok": {"espera": {"sinal": "revisao"}, "depende": ["resumos"]},
+            "fim": {"executador": fim, "depende": ["ok", "resumos"], "max_tentativas": 1},
+        },
+        saida="${{ resumos.resultados }}",
+        rotulos=["conto:repete"],
+    )
+    await engine.send(answer(await engine.take(lista), [0, 1, 2]))
+    for _ in range(3):
+        order = await engine.take(resumo, "executador")
+        number = order["payload"]["parametros"]["n"]
+        await engine.send(answer(order, errors=FAULT) if number == 1 else answer(order, f"r{number}"))
+    engine.call("POST", f"/orchestrations/{name}/signals/revisao", json={"dados": "sim"})
+    await engine.send(answer(await engine.take(fim, "executador"), errors=FAULT))
+    assert engine.result(name)["status"] == "erro"
+    again = engine.call("POST", f"/orchestrations/{name}/retry", json={"de": "falhas"})
+    assert (again["correlation_id"], again["origem"]) == (f"{name}~1", name)
+    order = await engine.take(resumo, "executador")
+    assert order["payload"]["parametros"] == {"n": 1}
+    assert engine.call("POST", f"/orchestrations/{name}/retry", json={})["correlation_id"] == f"{name}~1", "one is open"
+    await engine.send(answer(order, "r1"))
+    order = await engine.take(fim, "executador")
+    given = next(one["dados"] for one in order["payload"]["dados"] if one["tarefa"] == "resumos")
+    assert [one["resultado"] for one in given] == ["r0", "r1", "r2"]
+    await engine.send(answer(order, "fim"))
+    result = engine.result(f"{name}~1")
+    assert (result["status"], result["tarefas"]["ok"]["dados"]) == ("concluida", "sim")
+    events = await engine.journal(f"{name}~1")
+    assert (events["TicketConcluded"], events["PlanGrown"], events["MapRestored"], events["WaitStarted"]) == (
+        2,
+        0,
+        1,
+        0,
+    )
+    shown = engine.call("GET", f"/orchestrations/{name}")
+    assert shown["retentativas"] == [f"{name}~1"]
+    shown = engine.call("GET", f"/orchestrations/{name}~1")
+    assert (shown["origem"], shown["de"], shown["rotulos"]) == (name, "falhas", ["conto:repete"])
 
 
 async def test_cancelled(engine: EngineCase) -> None:
@@ -226,6 +696,105 @@ async def test_killed_and_restarted_halfway(engine: EngineCase) -> None:
     assert (result["status"], [one["tentativas"] for one in result["coletas"]]) == ("concluida", [1, 1])
     events = await engine.journal(name)
     assert (events["TicketConcluded"], events["AttemptFailed"]) == (3, 0)
+
+
+async def test_killed_while_a_map_runs(engine: EngineCase) -> None:
+    """Every item is answered once, in whatever life its order went out. A task that Celery had begun comes back after
+    minutes, so there the kill waits until all that was answered is recorded."""
+    embedded = type(engine) is EngineCase
+    width, one = (1000 if embedded else 20), source()
+    name = engine.submit(
+        tarefas={
+            "m": {
+                "para_cada": list(range(width)),
+                "ao_mesmo_tempo": width // 2,
+                "faz": {"fonte": one, "parametros": {"n": "${{ item }}"}, "timeout_s": 600},
+            }
+        }
+    )
+    answered: set[str] = set()
+    killed = False
+    while len(answered) < width:
+        order = await engine.take(one)
+        await engine.send(answer(order, order["payload"]["parametros"]["n"] * 2))
+        answered.add(order["ticket_id"])
+        if not killed and len(answered) == width // 2:
+            killed = True
+            if not embedded:
+                await until(lambda: _tickets(engine, name, "concluida", width // 2))
+            engine.kill()
+            await asyncio.to_thread(engine.start)
+    result = engine.result(name)
+    assert (result["status"], result["tarefas"]["m"]["total"]) == ("concluida", width)
+    assert result["tarefas"]["m"]["resultados"] == [2 * n for n in range(width)]
+    events = await engine.journal(name)
+    assert (events["PlanGrown"], events["MapEnded"], events["TicketConcluded"]) == (1, 1, width)
+
+
+async def test_killed_while_expressions_are_evaluated(engine: EngineCase) -> None:
+    """The kill may come before, while or after; the order goes out once they are evaluated, and the output comes."""
+    one = source()
+    name = engine.submit(
+        entrada={"lista": list(range(400))},
+        tarefas={"a": {"fonte": one, "parametros": {str(n): COSTLY for n in range(8)}}},
+        saida=[COSTLY, "${{ a.dados }}"],
+    )
+    engine.kill()
+    await asyncio.to_thread(engine.start)
+    order = await engine.take(one)
+    assert order["payload"]["parametros"] == {str(n): 160_000 for n in range(8)}
+    await engine.send(answer(order, "feito"))
+    result = engine.result(name)
+    assert (result["status"], result["saida"]) == ("concluida", [160_000, "feito"])
+    events = await engine.journal(name)
+    assert (events["TasksAsked"], events["Resolved"]) == (2, 2)
+
+
+async def test_waits_for_signals_decisions_and_time_and_is_killed_meanwhile(engine: EngineCase) -> None:
+    """An early signal is kept through a kill, a key counts once, decisions count, seconds pass while nobody runs."""
+    one = source()
+    name = engine.submit(
+        tarefas={
+            "x": {"executador": one},
+            "cedo": {"espera": {"sinal": "ok"}, "depende": ["x"]},
+            "outro": {"espera": {"sinal": "ok"}, "depende": ["x"]},
+            "pausa": {"espera": {"segundos": "${{ 1 }}"}},
+            "nada": {"espera": {"sinal": "nunca", "timeout_s": 1, "ao_expirar": "segue"}},
+            "aprova": {"espera": {"aprovacao": {"pergunta": "pagar?"}}, "depende": ["cedo", "outro"]},
+        },
+        saida=["${{ cedo.dados }}", "${{ outro.dados }}", "${{ aprova.dados.por }}", "${{ nada.dados }}"],
+    )
+    path, key = f"/orchestrations/{name}/signals/ok", {"Idempotency-Key": "k1"}
+    assert engine.call("POST", path, json={"dados": 1}, headers=key) == {"tarefa": None}
+    engine.kill()
+    await asyncio.to_thread(engine.start)
+    assert engine.call("POST", path, json={"dados": 1}, headers=key) == {"tarefa": None}
+    await engine.send(answer(await engine.take(one, "executador"), "feito"))
+    await until(lambda: _waits(engine, name, "outro"))
+    assert engine.call("POST", path, json={"dados": 2}, headers={"Idempotency-Key": "k2"}) == {"tarefa": "outro"}
+    await until(lambda: _waits(engine, name, "aprova"))
+    engine.kill()
+    await asyncio.to_thread(engine.start)
+    decided = engine.call("POST", f"/orchestrations/{name}/approve", json={"por": "ana"})
+    assert decided["aplicada"] is True
+    result = engine.result(name)
+    assert (result["status"], result["saida"]) == ("concluida", [1, 2, "ana", None])
+    events = await engine.journal(name)
+    assert (events["SignalReceived"], events["WaitStarted"], events["WaitEnded"]) == (2, 5, 5)
+
+
+async def test_a_refused_task_cancels_the_run(engine: EngineCase) -> None:
+    behind = {"executador": source(), "depende": ["ok"]}
+    name = engine.submit(tarefas={"ok": {"espera": {"aprovacao": {}}}, "x": behind})
+    engine.call("POST", f"/orchestrations/{name}/reject", json={"por": "rui", "motivo": "caro"})
+    result = engine.result(name)
+    assert (result["status"], result["tarefas"]["x"]["status"]) == ("cancelada", "cancelada")
+    assert (await engine.journal(name))["ApprovalRefused"] == 1
+
+
+def _waits(engine: EngineCase, name: str, task: str) -> bool:
+    tickets = engine.call("GET", f"/orchestrations/{name}")["tickets"]
+    return any(one["tarefa"] == task and one["status"] == "em_execucao" for one in tickets)
 
 
 async def _more(engine: EngineCase, verdict: str, count: int) -> bool:

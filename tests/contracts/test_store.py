@@ -6,30 +6,29 @@ import asyncio
 import copy
 import json
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from contracts.conftest import StoreCase
 from contracts.writing import batch, begin, finished, write
 from core.given import Story, at, coleta, execucao, flow, plan, seconds
+from oraculo.core.access import AccessRole, Limits
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import FanIn, Status
 from oraculo.errors import StoreError
-from oraculo.ports.store import (
-    Asked,
-    Batch,
-    Bucket,
-    DeadLetter,
-    FailingQueue,
-    Key,
-    Lag,
-    Query,
-    Recorded,
-    Store,
-    Summary,
-    SystemEvent,
-)
+from oraculo.ports.api_keys import ApiKey, KeySession
+from oraculo.ports.catalogue import Query, Summary
+from oraculo.ports.cursors import Lag
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Batch, Key, LockRequest, Recorded
+from oraculo.ports.schedules import StoredSchedule
+from oraculo.ports.statistics import Bucket, FailingQueue
+from oraculo.ports.store import Store
+from oraculo.ports.system_events import SystemEvent
+from oraculo.ports.tenants import StoredTenant
+from oraculo.ports.token_keys import StoredTokenKey
 from wire.test_mensagem import IDS
 
 
@@ -42,7 +41,7 @@ async def state_in(store: Store, run: int) -> Orchestration:
 
 
 async def used_keys(store: Store, wanted: list[str]) -> dict[str, Key]:
-    found = await store.begin(Asked(keys=wanted))
+    found = await store.begin(LockRequest(keys=wanted))
     await store.abandon()
     return found.keys
 
@@ -291,6 +290,105 @@ class TestCatalogue:
         assert await store.durability() in ("power-safe", "crash-safe", "best-effort")
 
 
+class TestTenants:
+    """What belongs to one tenant is in no list, count or search of another, however alike the names are."""
+
+    async def test_orchestrations(self, store: Store) -> None:
+        for name in ("a", "espaco_acme.a", "espaco_acme.b", "espaco_outro.a"):
+            await finished(store, name)
+        for tenant, names in (("default", ["a"]), ("acme", ["espaco_acme.b", "espaco_acme.a"]), ("nenhum", [])):
+            for query in (Query(), Query(status=list(Status)), Query(status=[Status.CONCLUIDA]), Query(since=at(-1))):
+                found = await store.find(replace(query, tenant=tenant))
+                assert [one.correlation_id for one in found] == names
+                assert await store.count(replace(query, tenant=tenant)) == len(names)
+            assert sum((await store.count_by_status(tenant)).values()) == len(names)
+            assert sum(one.count for one in await store.activity(at(-1), seconds(60), tenant)) == len(names)
+        found = await store.find(Query(text="a", tenant="acme"))
+        assert [one.correlation_id for one in found] == ["espaco_acme.a"]
+        assert [one.correlation_id for one in await store.find(Query(text="a"))] == ["a"]
+        assert len(await store.find(Query(tenant=None))) == sum((await store.count_by_status()).values()) == 4
+
+    async def test_a_name_of_128_characters_fits_with_the_longest_tenant(self, store: Store) -> None:
+        name = f"espaco_{'t' * 32}.{'x' * 128}"
+        story = await finished(store, name)
+        assert await store.locate([name]) == {name: story.run}
+
+    async def test_dead_letters(self, store: Store) -> None:
+        queues = ("q", "espaco_acme.q", "espaco_acme.q", "espaco_outro.q")
+        await store.append(Batch(at(0), dead=[DeadLetter(queue, "not_json", "", b"x") for queue in queues]))
+        mine = await store.dead_letters(tenant="acme")
+        assert [one.queue for one in mine] == ["espaco_acme.q"] * 2
+        assert await store.dead_letter_groups("acme") == [("espaco_acme.q", "not_json", 2)]
+        [theirs] = await store.dead_letters(tenant="outro")
+        assert await store.dead_letter(theirs.id, "acme") is None
+        assert (await store.dead_letter(theirs.id, "outro")) == theirs
+        assert await store.remove_dead_letters([theirs.id, mine[0].id], "discarded", "acme") == 1
+        assert len(await store.dead_letters()) == 3
+
+    async def test_schedules_and_system_events(self, store: Store) -> None:
+        for name in ("b", "espaco_acme.a", "espaco_acme.c"):
+            await store.save_schedule(StoredSchedule(name, b"{}", b"{}", None))
+        assert [one.name for one in await store.schedules("acme", "espaco_acme.a", 9)] == ["espaco_acme.c"]
+        assert [one.name for one in await store.schedules("default", "", 9)] == ["b"]
+        for tenant in ("default", "acme", "acme"):
+            await store.record_system_event(SystemEvent("k", at(0), {}, tenant=tenant))
+        assert len(await store.system_events(tenant="acme")) == 2
+        assert {one.tenant for one in await store.system_events()} == {"default", "acme"}
+
+    async def test_registered_with_limits(self, store: Store) -> None:
+        assert await store.tenants() == []
+        await store.add_tenant("b", at(0))
+        await store.put_tenant(StoredTenant("a", at(1), Limits(10, 0.5)))
+        await store.put_tenant(StoredTenant("b", at(2), Limits(3)))
+        await store.add_tenant("b", at(3))
+        assert await store.tenants() == [StoredTenant("a", at(1), Limits(10, 0.5)), StoredTenant("b", at(0), Limits(3))]
+        assert await store.remove_tenant("a") and not await store.remove_tenant("a")
+
+    async def test_what_is_open_is_counted_up_to_a_limit(self, store: Store) -> None:
+        await write(store, *(begin(f"espaco_acme.{number}").started for number in range(4)))
+        assert [await store.open_runs_in("acme", limit) for limit in (2, 9)] == [2, 4]
+        assert await store.open_runs_in("default", 9) == 0
+
+
+class TestSchedules:
+    @staticmethod
+    def one(name: str, due: float | None = 0.0, version: int = 0) -> StoredSchedule:
+        return StoredSchedule(name, b'{"a":1}', b'{"b":"\xc3\xa3"}', None if due is None else at(due), version)
+
+    async def test_written_over_the_version_it_was_made_of_and_no_other(self, store: Store) -> None:
+        first = await store.save_schedule(self.one("a"))
+        assert first == self.one("a", version=1) == await store.schedule("a")
+        assert await store.save_schedule(self.one("a")) is None  # there is one of that name
+        second = await store.save_schedule(replace(first, state=b'{"n":2}', due_at=None))
+        assert second is not None and second.version == 2 and second.state == b'{"n":2}'
+        assert await store.save_schedule(first) is None
+        assert await store.schedule("a") == second and await store.schedule("b") is None
+        assert await store.remove_schedule("a") and not await store.remove_schedule("a")
+        assert await store.save_schedule(second) is None
+
+    async def test_one_of_many_writers_wins(self, store: Store) -> None:
+        kept = await store.save_schedule(self.one("a"))
+        assert kept is not None
+        saved = await asyncio.gather(*(store.save_schedule(replace(kept, state=b"%d" % n)) for n in range(10)))
+        assert sum(one is not None for one in saved) == 1
+
+    async def test_listed_by_name(self, store: Store) -> None:
+        for name in ("b", "a", "c-1", "Z"):
+            await store.save_schedule(self.one(name))
+        assert [one.name for one in await store.schedules("default", "", 3)] == ["Z", "a", "b"]
+        assert [one.name for one in await store.schedules("default", "b", 3)] == ["c-1"]
+
+    async def test_due_are_those_that_waited_longest_first(self, store: Store) -> None:
+        """A store with a clock of its own goes by that: these are long due, or far off, by any clock."""
+        for name, due in (("b", -20.0), ("a", -10.0), ("c", -30.0), ("never", None)):
+            await store.save_schedule(self.one(name, due))
+        far = datetime(2190, 1, 1, tzinfo=UTC)
+        await store.save_schedule(replace(self.one("far"), due_at=far))
+        found = await store.due_schedules(at(0), 2)
+        assert [one.name for one in found.schedules] == ["c", "b"] and found.next_at == far
+        assert [one.name for one in (await store.due_schedules(at(0), 10)).schedules] == ["c", "b", "a"]
+
+
 class TestFind:
     @pytest.fixture
     async def many(self, store: Store) -> list[Story]:
@@ -324,6 +422,25 @@ class TestFind:
         assert len(blogs) == 10 and blogs == sorted(blogs, key=lambda name: -int(name[-2:]))
         assert len(await self.names(store, destino="executador_relatorio")) == 40
         assert await self.names(store, destino="escavador_") == []
+
+    async def test_by_label(self, store: Store) -> None:
+        for n in range(12):
+            labels = (f"cliente:{n % 3}", "todas") if n < 9 else ()
+            story = begin(f"rotulada-{n:02}", replace(plan([coleta("youtube")]), labels=labels), when=n)
+            steps = [story.started] if n % 2 else [story.started, story.ok(0)]
+            await write(store, *steps, when=n)
+        assert await self.names(store, label="cliente:0") == ["rotulada-06", "rotulada-03", "rotulada-00"]
+        assert len(await self.names(store, label="todas", limit=5)) == 5
+        assert await self.names(store, label="cliente") == [] and await self.names(store, label="nul\0") == []
+        both = {"label": "todas", "status": [Status.PENDENTE, Status.ERRO]}
+        assert await self.names(store, **both) == ["rotulada-07", "rotulada-05", "rotulada-03", "rotulada-01"]
+        assert await self.names(store, label="cliente:1", destino="escavador_youtube", text="rotulada-0") == [
+            "rotulada-07", "rotulada-04", "rotulada-01",
+        ]  # fmt: skip
+        assert await store.count(Query(label="cliente:2", limit=100)) == 3
+        found = await store.find(Query(limit=4))
+        assert [one.labels for one in found] == [(), (), (), ("cliente:2", "todas")]
+        assert await store.summary("rotulada-01") == (await store.find(Query(text="rotulada-01")))[0]
 
     @pytest.mark.parametrize("since", [0, 1, 17, 17.5, 39, 40])
     async def test_since(self, store: Store, many: list[Story], since: float) -> None:
@@ -559,6 +676,12 @@ class TestDeadLetters:
         assert len(await store.dead_letters(queue="a", reason="y")) == 5
         assert await store.dead_letters(queue="z") == []
 
+    async def test_a_list_without_bodies_has_their_sizes(self, store: Store) -> None:
+        await store.append(batch(dead=[letter(b"x" * 100_000), letter("é".encode()), letter(b"")]))
+        found = await store.dead_letters(bodies=False)
+        assert [(one.body, one.size) for one in found] == [(b"", 0), (b"", 2), (b"", 100_000)]
+        assert [one.size for one in await store.dead_letters()] == [0, 2, 100_000]
+
     async def test_groups(self, store: Store) -> None:
         await store.append(batch(dead=[letter(queue="b"), letter(queue="a"), letter(queue="a"), letter(reason="nul")]))
         assert await store.dead_letter_groups() == [("a", "not_json", 2), ("b", "not_json", 1), ("q", "nul", 1)]
@@ -639,6 +762,98 @@ async def test_system_events_newest_first(store: Store) -> None:
     assert await store.system_events(kind="outra") == [] and len(await store.system_events(kind="broker_switched")) == 3
 
 
+def token_key(kid: str, signs_from: int = 0, good_until: int | None = None) -> StoredTokenKey:
+    until = None if good_until is None else at(good_until)
+    return StoredTokenKey(kid, bytes(range(224, 256)), at(0), at(signs_from), until)
+
+
+class TestTokenKeys:
+    async def test_of_two_first_keys_one_is_stored(self, store: Store) -> None:
+        assert await store.token_keys() == []
+        await asyncio.gather(*(store.add_first_token_key(token_key(kid)) for kid in ("a", "b", "c")))
+        assert len(await store.token_keys()) == 1
+
+    async def test_a_successor_gives_the_others_an_end(self, store: Store) -> None:
+        await store.add_first_token_key(token_key("a"))
+        await store.succeed_token_keys(token_key("b", 10), at(100), at(5))
+        assert await store.token_keys() == [token_key("b", 10), token_key("a", 0, 100)]
+        await store.succeed_token_keys(token_key("c", 20), at(200), at(15))  # an end that was given is not put off
+        assert await store.token_keys() == [token_key("c", 20), token_key("b", 10, 200), token_key("a", 0, 100)]
+        await store.succeed_token_keys(token_key("d", 150), at(160), at(100))  # the first is over
+        assert await store.token_keys() == [token_key("d", 150), token_key("c", 20, 160), token_key("b", 10, 160)]
+
+    async def test_when_all_have_an_end_there_may_be_a_first_again(self, store: Store) -> None:
+        await store.add_first_token_key(token_key("a", 0, 5))
+        await store.add_first_token_key(token_key("b", 1))
+        await store.add_first_token_key(token_key("c", 2))
+        assert [key.kid for key in await store.token_keys()] == ["b", "a"]
+
+
+def api_key(id: str = "kaaaaaaaaaaa", **more: object) -> ApiKey:
+    fields = {"role": AccessRole.OPERADOR, "queues": (), "note": "de ç", "digest": "d1", "created_at": at(0), **more}
+    return ApiKey(id, tenant="default", created_by="local", **fields)
+
+
+class TestApiKeys:
+    async def test_what_was_stored_is_read_back(self, store: Store) -> None:
+        worker = api_key(
+            "kbbbbbbbbbbb", role=AccessRole.TRABALHADOR, queues=("a", "b"), created_at=at(1), expires_at=at(9)
+        )
+        assert await store.api_keys() == [] and await store.api_key(worker.id) is None
+        await store.add_api_key(api_key())
+        await store.add_api_key(worker)
+        assert await store.api_keys() == [worker, api_key()]
+        assert await store.api_key(worker.id) == worker
+
+    async def test_an_id_is_used_once(self, store: Store) -> None:
+        await store.add_api_key(api_key())
+        with pytest.raises(StoreError):
+            await store.add_api_key(api_key(note="outra"))
+        assert await store.api_keys() == [api_key()]
+
+    async def test_a_rotation_keeps_the_digest_before(self, store: Store) -> None:
+        await store.add_api_key(api_key())
+        assert await store.rotate_api_key("kaaaaaaaaaaa", "d2", at(5), at(9))
+        rotated = api_key(digest="d2", old_digest="d1", old_until=at(5), expires_at=at(9))
+        assert await store.api_key("kaaaaaaaaaaa") == rotated
+        assert not await store.rotate_api_key("knone", "d3", at(5), None)
+
+    async def test_a_key_is_revoked_once_and_its_sessions_end(self, store: Store) -> None:
+        await store.add_api_key(api_key())
+        await store.add_api_key(api_key("kbbbbbbbbbbb"))
+        await store.use_api_key("kaaaaaaaaaaa", at(2))
+        mine = KeySession("s1", "kaaaaaaaaaaa", "d", at(50))
+        other = KeySession("s2", "kbbbbbbbbbbb", "d", at(50))
+        await store.add_session(mine, at(1))
+        await store.add_session(other, at(1))
+        assert await store.session("s1") == mine
+        assert await store.revoke_api_key("kaaaaaaaaaaa", at(3))
+        assert not await store.revoke_api_key("kaaaaaaaaaaa", at(4))
+        assert not await store.rotate_api_key("kaaaaaaaaaaa", "d2", at(5), None)
+        assert await store.api_key("kaaaaaaaaaaa") == api_key(used_at=at(2), revoked_at=at(3))
+        assert await store.session("s1") is None and await store.session("s2") == other
+
+    async def test_what_a_key_has_open_is_counted(self, store: Store) -> None:
+        mine, other = "kaaaaaaaaaaa", "kbbbbbbbbbbb"
+        stories = [begin(f"n{number}", actor=actor) for number, actor in enumerate((mine, mine, other, "local", None))]
+        await store.append(batch(*(story.started for story in stories)))
+        assert (await store.open_runs_of(mine), await store.open_runs_of(other)) == (2, 1)
+        assert await store.open_runs_of("local") == 0  # only keys have limits
+        await write(store, stories[0].ok(0))
+        assert await store.open_runs_of(mine) == 1
+
+    async def test_limits_are_kept(self, store: Store) -> None:
+        limited = api_key(limits=Limits(5, 0.5))
+        await store.add_api_key(limited)
+        assert await store.api_key(limited.id) == limited
+
+    async def test_sessions_end(self, store: Store) -> None:
+        await store.add_session(KeySession("s1", "k", "d", at(10)), at(1))
+        await store.add_session(KeySession("s2", "k", "d", at(20)), at(10))  # the first is over by now
+        assert await store.session("s1") is None and await store.session("s2") is not None
+        assert await store.end_session("s2") and not await store.end_session("s2")
+
+
 class TestCursors:
     async def test_nobody_has_read_anything(self, store: Store) -> None:
         assert await store.cursors() == {} and await store.lag(0) == Lag()
@@ -655,9 +870,21 @@ class TestCursors:
         for when in (1, 2, 3):
             await write(store, begin(when=when).started, when=when)
         first, second, third = await everything(store)
-        assert await store.lag(0) == Lag(third.position, first.at)
-        assert await store.lag(first.position) == Lag(third.position - first.position, second.at)
-        assert await store.lag(third.position) == Lag()
+        end = third.position
+        assert await store.lag(0) == Lag(end - first.position + 1, first.at, end)
+        assert await store.lag(first.position) == Lag(end - second.position + 1, second.at, end)
+        assert await store.lag(end) == Lag(end=end) and await store.lag(end + 9) == Lag(end=end + 9)
+
+    async def test_how_far_behind_with_what_is_of_one_type(self, store: Store) -> None:
+        for when, tipo in enumerate((None, "relatório", None, "relatório", None), start=1):
+            await write(store, begin(wanted=replace(plan(1), tipo=tipo), when=when).started, when=when)
+        steps = await everything(store)
+        end = steps[-1].position
+        found = await store.lag(0, "relatório")
+        assert found == Lag(end - steps[1].position + 1, steps[1].at, end) and found.read == steps[1].position - 1
+        assert await store.lag(steps[1].position, "relatório") == Lag(end - steps[3].position + 1, steps[3].at, end)
+        assert await store.lag(steps[3].position, "relatório") == Lag(end=end)
+        assert await store.lag(0, "outro") == Lag(end=end) and (await store.lag(0, "outro")).read == end
 
     async def test_what_is_not_read_yet_is_not_pruned(self, store: Store) -> None:
         old, new = await finished(store, "velha", when=0), await finished(store, "nova", when=1)

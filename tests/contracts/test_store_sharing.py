@@ -21,20 +21,20 @@ from contracts.conftest import store_case_of
 from contracts.writing import batch, begin, finished, write
 from core.given import Story, at, flow, plan
 from oraculo.core.commands import RecordResult
+from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, step
 from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import FencedError, StoreError
-from oraculo.ports.sharing import SharedStore, sharing
-from oraculo.ports.store import Asked, Key, Recorded
-from oraculo.runtime.handle import catch_up
+from oraculo.ports.journal import Key, LockRequest, Recorded
+from oraculo.ports.store import SharedStore
+from waiting import DEADLINE_S, until
 
 T = TypeVar("T")
 
-SHARED = ("postgres",)
+SHARED = ("postgres", "model")
 LONG = timedelta(minutes=10)
 MOMENT = timedelta(milliseconds=1)
-PATIENCE = 20.0
 Another = Callable[[timedelta | None], Awaitable[SharedStore]]
 
 
@@ -47,7 +47,7 @@ async def another(request: pytest.FixtureRequest, stack: AsyncExitStack, tmp_pat
     async def make(lease: timedelta | None = LONG) -> SharedStore:
         store = await case.second(stack)
         assert store is not None
-        found = sharing(store)
+        found = store.sharing
         assert found is not None
         if lease is not None:
             await found.join("alguém", lease)
@@ -62,19 +62,23 @@ async def blocked(task: asyncio.Task[T]) -> None:
     assert not done
 
 
+async def given(claim: Awaitable[object]) -> bool:
+    return await claim is not None
+
+
 async def rescued(store: SharedStore) -> tuple[set[int], list[int]]:
     """Whoever is dead is taken over from: their epochs, and the runs."""
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            dead, runs = await store.rescue()
-            if dead:
-                return {one.epoch for one in dead}, runs
-            await asyncio.sleep(0.01)
+
+    async def found() -> tuple[set[int], list[int]] | None:
+        dead, runs = await store.rescue()
+        return ({one.epoch for one in dead}, runs) if dead else None
+
+    return await until(found)
 
 
-def taken(runs: list[Story] | Story) -> Asked:
+def taken(runs: list[Story] | Story) -> LockRequest:
     stories = runs if isinstance(runs, list) else [runs]
-    return Asked({one.run: one.state.version for one in stories})
+    return LockRequest({one.run: one.state.version for one in stories})
 
 
 class TestOneAtATime:
@@ -84,7 +88,7 @@ class TestOneAtATime:
         await write(one, story.started)
         version = story.state.version
         assert (await one.begin(taken(story))).news == {}
-        waiting = asyncio.create_task(two.begin(Asked({story.run: version})))
+        waiting = asyncio.create_task(two.begin(LockRequest({story.run: version})))
         await blocked(waiting)
         await write(one, story.ok(0))
         found = await waiting
@@ -107,14 +111,14 @@ class TestOneAtATime:
         stories = [begin(wanted=plan(2)) for _ in range(2)]
         await write(one, *(story.started for story in stories))
         await one.begin(taken(stories[0]))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE_S):
             await two.begin(taken(stories[1]))
             await write(two, stories[1].ok(0))
         await one.abandon()
 
     async def test_a_new_correlation_id_is_given_to_one(self, another: Another) -> None:
         one, two = await another(LONG), await another(LONG)
-        asked = Asked(names=["novo"])
+        asked = LockRequest(names=["novo"])
         assert (await one.begin(asked)).runs == {}
         waiting = asyncio.create_task(two.begin(asked))
         await blocked(waiting)
@@ -126,7 +130,7 @@ class TestOneAtATime:
 
     async def test_a_new_idempotency_key_is_given_to_one(self, another: Another) -> None:
         one, two = await another(LONG), await another(LONG)
-        asked = Asked(keys=["chave"])
+        asked = LockRequest(keys=["chave"])
         assert (await one.begin(asked)).keys == {}
         waiting = asyncio.create_task(two.begin(asked))
         await blocked(waiting)
@@ -141,15 +145,15 @@ class TestOneAtATime:
         one, two = await another(LONG), await another(LONG)
         story = await finished(one)
         await two.prune(at(1), 10)
-        found = await one.begin(Asked({story.run: story.state.version, 77: 0}))
+        found = await one.begin(LockRequest({story.run: story.state.version, 77: 0}))
         assert sorted(found.gone) == sorted([story.run, 77]) and found.news == {}
         await one.abandon()
 
     async def test_all_go_by_the_clock_of_the_store(self, another: Another) -> None:
         one, two = await another(LONG), await another(LONG)
-        first = (await one.begin(Asked())).at
+        first = (await one.begin(LockRequest())).at
         await one.abandon()
-        second = (await two.begin(Asked())).at
+        second = (await two.begin(LockRequest())).at
         await two.abandon()
         third = await one.renew()
         assert first is not None and second is not None and first < second < third
@@ -163,7 +167,12 @@ class TestFencing:
         (old,) = [one for one in await frozen.members() if one.slot == 1]
         assert await rescued(other) == ({old.epoch}, [story.run])
         version = story.state.version
-        for call in (frozen.renew, frozen.rescue, lambda: frozen.begin(Asked()), lambda: write(frozen, story.ok(0))):
+        for call in (
+            frozen.renew,
+            frozen.rescue,
+            lambda: frozen.begin(LockRequest()),
+            lambda: write(frozen, story.ok(0)),
+        ):
             with pytest.raises(FencedError):
                 await call()
         assert (await other.progress([story.run]))[story.run].version == version
@@ -179,7 +188,7 @@ class TestFencing:
     async def test_an_append_under_way_is_waited_for(self, another: Another) -> None:
         slow, other = await another(MOMENT), await another(LONG)
         story = begin()
-        await slow.begin(Asked(names=[story.state.correlation_id]))
+        await slow.begin(LockRequest(names=[story.state.correlation_id]))
         for _ in range(3):
             assert await other.rescue() == ([], [])
         await write(slow, story.started)
@@ -226,7 +235,7 @@ class TestDebts:
         living = [await another(LONG) for _ in range(3)]
         gone: list[int] = []
         runs: list[int] = []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(DEADLINE_S):
             while len(gone) < 3:
                 for members, found in await asyncio.gather(*(one.rescue() for one in living)):
                     gone += [one.epoch for one in members]
@@ -293,24 +302,24 @@ class TestLookingAround:
 
     async def test_changed_returns_when_somebody_wrote(self, another: Another) -> None:
         writer, listener = await another(LONG), await another(LONG)
-        async with asyncio.timeout(PATIENCE):
-            await listener.changed(PATIENCE)  # it begins to listen
-            waiting = asyncio.create_task(listener.changed(PATIENCE))
+        async with asyncio.timeout(DEADLINE_S):
+            await listener.changed(DEADLINE_S)  # it begins to listen
+            waiting = asyncio.create_task(listener.changed(DEADLINE_S))
             await blocked(waiting)
             await write(writer, begin().started)
             await waiting
             await write(writer, begin().started)  # before it is asked
-            await listener.changed(PATIENCE)
+            await listener.changed(DEADLINE_S)
         await listener.changed(0.01)  # and in the end it gives up
 
     async def test_each_who_listens_hears_what_another_one_has_heard(self, another: Another) -> None:
         writer, listener = await another(LONG), await another(LONG)
-        async with asyncio.timeout(PATIENCE):
-            first = second = await listener.changed(PATIENCE)
+        async with asyncio.timeout(DEADLINE_S):
+            first = second = await listener.changed(DEADLINE_S)
             await write(writer, begin().started)
-            first = await listener.changed(PATIENCE, first)
-            assert await listener.changed(PATIENCE, second) == first
-            waiting = [asyncio.create_task(listener.changed(PATIENCE, first)) for _ in range(2)]
+            first = await listener.changed(DEADLINE_S, first)
+            assert await listener.changed(DEADLINE_S, second) == first
+            waiting = [asyncio.create_task(listener.changed(DEADLINE_S, first)) for _ in range(2)]
             await blocked(waiting[1])
             await write(writer, begin().started)
             assert len(set(await asyncio.gather(*waiting))) == 1
@@ -319,9 +328,11 @@ class TestLookingAround:
         store = await another(LONG)
         waits, owes = begin(wanted=flow({"a": ()})), begin()
         await write(store, waits.started, owes.started)
-        async with asyncio.timeout(PATIENCE):
-            while len(await store.owing(MOMENT, 10)) < 2:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+
+        async def both_owe() -> bool:
+            return len(await store.owing(MOMENT, 10)) >= 2
+
+        await until(both_owe)
         assert await store.owing(MOMENT, 10) == [waits.run, owes.run]
         assert await store.owing(MOMENT, 10, "fluxo_c") == [owes.run]
 
@@ -346,9 +357,7 @@ class TestCursors:
     async def test_one_that_was_paused_moves_nothing_any_more(self, another: Another) -> None:
         one, two = await another(MOMENT), await another(LONG)
         await one.claim_cursor("auditoria")
-        async with asyncio.timeout(PATIENCE):
-            while await two.claim_cursor("auditoria") is None:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until(lambda: given(two.claim_cursor("auditoria")), "the lease of the first one is over")
         with pytest.raises(FencedError):
             await one.move_cursor("auditoria", 3)
         await two.move_cursor("auditoria", 2)
@@ -371,9 +380,7 @@ class TestDuties:
     async def test_one_that_was_paused_notes_nothing_any_more(self, another: Another) -> None:
         one, two = await another(MOMENT), await another(LONG)
         assert await one.claim_duty("escala") == ""
-        async with asyncio.timeout(PATIENCE):
-            while await two.claim_duty("escala") is None:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until(lambda: given(two.claim_duty("escala")), "the lease of the first one is over")
         with pytest.raises(FencedError):
             await one.note_duty("escala", "tarde demais")
         assert await one.claim_duty("escala") is None
@@ -400,7 +407,7 @@ async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail
             left[0] -= 1
             chosen = rng.sample(stories, rng.randint(1, 4))
             by_run = [story for story in chosen if rng.random() < 0.93]
-            asked = Asked(
+            asked = LockRequest(
                 {story.run: states[story.run].version for story in by_run},
                 [story.state.correlation_id for story in chosen if story not in by_run],
                 [f"k{rng.randint(1, 5)}" for _ in range(rng.randint(0, 3))],
@@ -409,16 +416,16 @@ async def test_four_members_on_the_same_runs_never_block_each_other_and_the_tail
             assert found.at is not None
             steps = []
             for story in chosen:
-                state = catch_up(states[story.run], found.news.get(story.run, []))
+                state = rebuild(found.news.get(story.run, []), states[story.run])
                 states[story.run] = state
                 steps.append(conclude(state, found.at, number))
             counts = {(f"fila{rng.randint(1, 5)}", "applied"): 1 for _ in range(3)}
             await store.append(batch(*steps, counts=counts))
             written.extend((done.state.run, done.first) for done in steps)
 
+    reader = await another(None)
     writers = asyncio.gather(*(member(store, number) for number, store in enumerate(stores)))
     seen: list[Recorded] = []
-    reader = await another(None)
     while not writers.done() or (seen and await reader.tail(seen[-1].position, 1)):
         seen += await reader.tail(seen[-1].position if seen else 0, 50)
         await asyncio.sleep(0)

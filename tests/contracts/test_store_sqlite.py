@@ -16,10 +16,12 @@ import pytest
 from contracts.writing import batch, begin, finished, write
 from core.given import at, plan
 from oraculo.adapters.stores.numbered import migrations
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.state import fold
 from oraculo.errors import StoreTooNewError, StoreUnavailableError
-from oraculo.ports.store import DeadLetter, Query
+from oraculo.ports.catalogue import Query
+from oraculo.ports.dead_letters import DeadLetter
+from waiting import DEADLINE_S
 
 
 def pragma(path: Path, name: str) -> object:
@@ -40,6 +42,25 @@ class TestMigrations:
             pass
         assert pragma(path, "user_version") == migrations("sqlite")[-1][0]
         assert pragma(path, "journal_mode") == "wal"
+
+    async def test_no_other_user_of_the_machine_reads_what_is_stored(self, tmp_path: Path) -> None:
+        before = os.umask(0o022)
+        try:
+            async with SqliteStore(str(tmp_path / "o.db"), exclusive=True) as store:
+                await finished(store, "secreta")
+                modes = {entry.name: entry.stat().st_mode & 0o777 for entry in os.scandir(tmp_path)}
+        finally:
+            os.umask(before)
+        assert modes.keys() == {"o.db", "o.db-wal", "o.db-shm", "o.db.lock"}
+        assert set(modes.values()) == {0o600}
+
+    async def test_a_database_keeps_the_mode_that_its_owner_gave_it(self, tmp_path: Path) -> None:
+        path = tmp_path / "o.db"
+        path.touch(0o640)
+        path.chmod(0o640)
+        async with SqliteStore(str(path)):
+            pass
+        assert path.stat().st_mode & 0o777 == 0o640
 
     async def test_what_was_written_is_there_when_it_is_opened_again(self, tmp_path: Path) -> None:
         path = str(tmp_path / "o.db")
@@ -115,7 +136,7 @@ WRITER = """
 import asyncio, sys
 from contracts.writing import begin, write
 from core.given import plan
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 
 async def main(path, life):
     async with SqliteStore(path) as store:
@@ -228,7 +249,7 @@ async def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:
         other = apsw.Connection(path)
         other.execute("BEGIN IMMEDIATE")
         try:
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(DEADLINE_S):
                 assert await store.locate(["antes"])
         finally:
             other.execute("ROLLBACK")

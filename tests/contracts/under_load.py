@@ -87,17 +87,12 @@ class Load:
                 self._next += BATCH
                 waiting = [Outgoing(self.queue, b"%d" % n, f"{self.queue}-{n}") for n in numbers]
             began = clock()
-            unconfirmed: Sequence[Outgoing] = []
-            try:
-                await self.publisher.publish(waiting)
-            except BrokerUnavailableError as error:
-                assert not error.refused, error.refused
-                unconfirmed = waiting if error.unconfirmed is None else error.unconfirmed
-                self.failures += 1
+            report = await self.publisher.publish(waiting)
+            assert not report.refused, report.refused
+            self.failures += not report.complete
             self.slowest = max(self.slowest, clock() - began)
-            left = {message.message_id for message in unconfirmed}
-            self.confirmed |= {int(message.body) for message in waiting if message.message_id not in left}
-            waiting = list(unconfirmed)
+            self.confirmed |= {int(message.body) for message in report.confirmed(waiting)}
+            waiting = [*report.unconfirmed, *report.no_queue]
             self._changed.set()
             await asyncio.sleep(PAUSE)
 

@@ -9,19 +9,29 @@ from core.given import Story, at, plan
 from oraculo.core.consolidation import aggregate
 from oraculo.core.plan import Plan
 from oraculo.core.step import Step
-from oraculo.ports.store import Batch, DeadLetter, Key, Store
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Batch, Key
+from oraculo.ports.store import Store
 from oraculo.runtime.ids import oldest_run_at
 from oraculo.wire import strict_json
 
 _numbers = itertools.count(1)
 
 
-def begin(name: str | None = None, wanted: Plan | None = None, *, when: float = 0.0, fingerprint: str = "f") -> Story:
+def begin(
+    name: str | None = None,
+    wanted: Plan | None = None,
+    *,
+    when: float = 0.0,
+    fingerprint: str = "f",
+    actor: str | None = None,
+) -> Story:
     """A story with a run number and a correlation_id of its own. Nothing is written yet."""
     number = next(_numbers)
     run = oldest_run_at(at(when)) + number
     name = name or f"corr-{number}"
-    return Story(wanted or plan(1), run=run, correlation_id=name, fingerprint=fingerprint, when=when, check=False)
+    asked = wanted or plan(1)
+    return Story(asked, run=run, correlation_id=name, fingerprint=fingerprint, when=when, check=False, actor=actor)
 
 
 def batch(

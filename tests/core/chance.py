@@ -37,7 +37,7 @@ COMMANDS = st.one_of(
         RecordResult,
         ok=st.booleans(), dados=st.just(b"[1]"), erros=st.just([]), definitivo=st.booleans(),
         ticket=st.one_of(st.none(), POSITION.map(lambda p: ticket_id(RUN, p))),
-        attempt=st.one_of(st.none(), st.integers(1, 4)), kind=st.sampled_from(Kind),
+        attempt=st.one_of(st.none(), st.integers(1, 4)), kind=st.sampled_from((Kind.COLETA, Kind.EXECUCAO)),
         name=st.one_of(st.none(), st.sampled_from(["fonte0", "exec0", "a", "ghost"])), digest=st.integers(1, 5),
     ),
     st.builds(

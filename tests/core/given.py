@@ -9,16 +9,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
+from oraculo.core import retrying
 from oraculo.core.commands import Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Start, Wake
+from oraculo.core.digests import digest_of
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.events import Event
-from oraculo.core.plan import Backoff, Plan, Task, graph, stages
-from oraculo.core.plan import Notify as Notices
-from oraculo.core.state import Orchestration, Ticket, fold
+from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
+from oraculo.core.plan import Backoff, NoticeTargets, Plan, Task, graph, stages
+from oraculo.core.reuse import Origin, RetryFrom
+from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, step
 from oraculo.core.ticket_id import ticket_id
+from oraculo.core.ticket_state import Ticket
 from oraculo.core.vocabulary import FanIn, Kind, RiskBand, Status, Verdict
 
 T0 = datetime(2025, 10, 14, 12, tzinfo=UTC)
@@ -66,14 +70,14 @@ def plan(
         minimo=minimo,
         timeout=seconds(timeout),
         backoff=backoff,
-        notify=Notices(webhook, fila),
+        notify=NoticeTargets(webhook, fila),
     )
 
 
 def dag(depends: Mapping[str, Sequence[str]], *, attempts: int = 1, timeout: float = 600) -> Plan:
     """One execution per key; each starts when those it names concluded."""
     tasks = {name: execucao(name, attempts=attempts) for name in depends}
-    return graph(tasks, depends, timeout=seconds(timeout), backoff=Backoff(), notify=Notices())
+    return graph(tasks, depends, timeout=seconds(timeout), backoff=Backoff(), notify=NoticeTargets())
 
 
 def flow(depends: Mapping[str, Sequence[str]], *, attempts: int = 1, approval: bool = False) -> Plan:
@@ -98,20 +102,24 @@ class Story:
         fingerprint: str = "f",
         when: float = 0.0,
         check: bool = True,
+        actor: str | None = None,
     ) -> None:
         self.run = run
         self.now = when
         self.journal: list[tuple[datetime, list[Event]]] = []
         self.effects: list[Effect] = []
-        self.state: Orchestration | None = None
         self._check = check
         self._answers = 0
-        self.started = self.do(Start(run, correlation_id, plan, fingerprint))
+        self.state: Orchestration
+        start = Start(run, correlation_id, plan, fingerprint, actor=actor)
+        self.started = self.recorded(0, step(None, start, at(when)))
 
     def do(self, command: Command, when: float | None = None) -> Step:
         self.now = self.now if when is None else when
-        before = self.state.version if self.state else 0
-        done = step(self.state, command, at(self.now))
+        return self.recorded(self.state.version, step(self.state, command, at(self.now)))
+
+    def recorded(self, before: int, done: Step) -> Step:
+        """Keep one step, the first too; `before` is the version before it."""
         assert done.first == before + 1
         assert done.state.version == before + len(done.events)
         self.state = done.state
@@ -126,7 +134,7 @@ class Story:
 
     def confirm(self, *positions: int, when: float | None = None) -> Step:
         """The broker confirmed the current messages of these; without positions, of all that are owed."""
-        chosen = positions or tuple(sorted(self._state.owed))
+        chosen = positions or tuple(sorted(self.state.owed))
         return self.do(ConfirmDispatch([(p, self.ticket(p).attempt) for p in chosen]), when)
 
     def ok(
@@ -153,14 +161,17 @@ class Story:
         attempt = attempt or self.ticket(position).attempt
         erros = [] if ok else [{**ERRO, "definitivo": definitivo}]
         return RecordResult(
-            ok, dados, erros, definitivo, ticket_id(self.run, position), attempt, digest=1000 + self._answers
+            ok, dados, erros, definitivo, ticket_id(self.run, position), attempt, digest=self._digest(ok, dados, erros)
         )
 
-    def bare(self, kind: Kind, name: str | None = None, *, ok: bool = True, digest: int | None = None) -> RecordResult:
-        """What a worker that echoes nothing sends."""
+    def bare(self, kind: Kind, name: str | None = None, *, ok: bool = True, dados: bytes = b'{"n":1}') -> RecordResult:
+        """What a worker that echoes nothing sends; its bytes are unlike those of any other answer."""
         self._answers += 1
         erros = [] if ok else [dict(ERRO)]
-        return RecordResult(ok, b'{"n":1}', erros, kind=kind, name=name, digest=digest or 1000 + self._answers)
+        return RecordResult(ok, dados, erros, kind=kind, name=name, digest=self._digest(ok, dados, erros))
+
+    def _digest(self, ok: bool, dados: bytes, erros: list[dict[str, object]]) -> int:
+        return digest_of(b"%d" % self._answers, ok, dados, erros)
 
     def wake(self, when: float) -> Step:
         return self.do(Wake(), when)
@@ -168,27 +179,30 @@ class Story:
     def cancel(self, reason: str = "", *, when: float | None = None) -> Step:
         return self.do(Cancel(reason), when)
 
-    def told(self, notice: int, attempt: int, *, delivered: bool = False, final: bool = False, **more: object) -> Step:
-        when = more.pop("when", None)
+    def told(
+        self,
+        notice: int,
+        attempt: int,
+        *,
+        delivered: bool = False,
+        final: bool = False,
+        when: float | None = None,
+        **more: Any,
+    ) -> Step:
         return self.do(RecordDelivery(notice, attempt, delivered, final, **more), when)
 
     # -- what can be seen --------------------------------------------------------------------------------------------
 
-    @property
-    def _state(self) -> Orchestration:
-        assert self.state is not None
-        return self.state
-
     def ticket(self, position: int) -> Ticket:
-        return self._state.tickets[position]
+        return self.state.tickets[position]
 
     @property
     def status(self) -> Status:
-        return self._state.status
+        return self.state.status
 
     @property
     def statuses(self) -> list[str]:
-        return [ticket.status.value for ticket in self._state.tickets]
+        return [ticket.status.value for ticket in self.state.tickets]
 
     @property
     def events(self) -> list[Event]:
@@ -230,3 +244,24 @@ def operations(work: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+class Retry(Story):
+    """A retry of a story that has ended."""
+
+    def __init__(self, of: Story, mode: RetryFrom = RetryFrom.FAILURES, task: str | None = None) -> None:
+        started = of.journal[0][1][0]
+        what = retrying.reused(of.state, mode, retrying.positions_of(of.state, task) if task else ())
+        chunks = retrying.commands(of.state, what) if what.tasks or what.maps else []
+        self.run, self.now, self.journal, self.effects = RUN + 1, of.now, [], []
+        self._check, self._answers = True, 0
+        origin = Origin(of.run, "abc123", mode, task, bool(chunks))
+        start = Start(self.run, "abc123~1", started.plan, "r", origin=origin)
+        self.recorded(0, step(None, start, at(self.now)))
+        for chunk in chunks:
+            self.do(chunk)
+
+    @property
+    def sent(self) -> list[int]:
+        """The positions of every order so far."""
+        return [p for effect in self.effects if isinstance(effect, Publish) for p, _ in effect.tickets]

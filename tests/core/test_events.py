@@ -8,7 +8,7 @@ import pytest
 
 from core.given import Story, plan
 from oraculo.core import commands, events
-from oraculo.core.commands import Command
+from oraculo.core.commands import Command, RequeueTicket
 from oraculo.core.events import Event
 from oraculo.core.step import Step
 
@@ -33,10 +33,22 @@ def failed() -> Step:
     return Story(plan(1)).fail(0)
 
 
+def requeued() -> Step:
+    story = Story(plan(2))
+    story.fail(0)
+    return story.do(RequeueTicket(0, 1))
+
+
 def late() -> Step:
     story = Story(plan(1))
     story.cancel()
     return story.ok(0)
+
+
+def conflicting() -> Step:
+    story = Story(plan(1))
+    story.ok(0)
+    return story.ok(0, b'"other"')
 
 
 def woken() -> Step:
@@ -59,7 +71,9 @@ MIRRORS = {
     "TicketConcluded": concluded,
     "AttemptFailed": retried,
     "TicketFailed": failed,
+    "TicketRequeued": requeued,
     "LateAnswerKept": late,
+    "ConflictingAnswerKept": conflicting,
     "Woken": woken,
     "CancelRequested": cancelled,
     "NoticeDelivered": lambda: notice(delivered=True),

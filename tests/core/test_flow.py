@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from core.given import RUN, T0, Story, at
-from oraculo.core import verdict
-from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, ordered, plan_of, problems, task_type
 from oraculo.core.commands import Approve
-from oraculo.core.decision import Course, Decision, FinalDecision
+from oraculo.core.compensation import completed, started
 from oraculo.core.events import ApprovalAsked, CompensationStarted, TicketsDispatched
+from oraculo.core.flow import outcome
+from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, ordered, plan_of, problems, task_type
+from oraculo.core.flow.decision import Course, Decision, FinalDecision
+from oraculo.core.flow.profile import flow_in, specs_in
 from oraculo.core.plan import Plan
+from oraculo.core.sentences import say
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Kind, Phase, Priority, RiskBand, Status, TaskType, TicketStatus, Verdict
 from oraculo.errors import PlanError
@@ -77,9 +80,9 @@ def test_a_sound_plan_has_no_problems() -> None:
 
 def test_one_ticket_a_task_in_topological_order() -> None:
     plan = made(*reversed(DIAMOND))
-    assert plan.flow is not None
-    names = [spec.task_id for spec in plan.flow.specs]
-    for number, spec in enumerate(plan.flow.specs):
+    assert flow_in(plan) is not None
+    names = [spec.task_id for spec in specs_in(plan)]
+    for number, spec in enumerate(specs_in(plan)):
         assert all(need < number for need in spec.dependencies), names
     assert sorted(names) == ["a", "b", "c", "d"]
     assert {task.queue for task in plan.tasks} == {"execution.tickets"}
@@ -187,7 +190,7 @@ def test_a_plan_that_is_refused_ends_there() -> None:
     refused = story.do(Approve(False, "rui", "muito arriscado"))
     assert story.state.status is Status.CANCELADA
     assert not refused.effects
-    assert story.state.tickets[0].reason == "não foi aprovada por rui: muito arriscado"
+    assert say(story.state.tickets[0].reason) == "não foi aprovada por rui: muito arriscado"
 
 
 def test_the_deadline_also_ends_a_plan_that_waits_for_a_human() -> None:
@@ -209,7 +212,7 @@ def test_a_ticket_is_released_only_when_all_it_needs_completed() -> None:
     story.ok(2)
     story.ok(3)
     assert story.state.status is Status.CONCLUIDA
-    assert verdict.overall(story.state) == "SUCCESS"
+    assert outcome.overall(story.state) == "SUCCESS"
 
 
 @pytest.mark.parametrize(
@@ -223,7 +226,7 @@ def test_how_a_plan_ends(completed: int, total: int, status: Status, word: str) 
     for position in range(total):
         story.ok(position) if position < completed else story.fail(position)
     assert story.state.status is status
-    assert verdict.overall(story.state) == word
+    assert outcome.overall(story.state) == word
 
 
 # -- compensation ----------------------------------------------------------------------------------------------------
@@ -232,7 +235,7 @@ def test_how_a_plan_ends(completed: int, total: int, status: Status, word: str) 
 def test_what_a_failure_leaves_behind_is_undone_in_reverse_order() -> None:
     nodes = (node("a", kind="BUILD"), node("b", "a", kind="DEPLOY"), node("c", "b", **ONCE), node("x", kind="TEST"))
     story = Story(made(*nodes))
-    specs = story.state.plan.flow.specs  # type: ignore[union-attr]
+    specs = specs_in(story.state.plan)
     place = {spec.task_id: number for number, spec in enumerate(specs)}
     story.ok(place["x"])
     story.ok(place["a"])
@@ -243,14 +246,14 @@ def test_what_a_failure_leaves_behind_is_undone_in_reverse_order() -> None:
     assert story.state.closed_at is None
     assert len(story.state.tickets) == 7
     assert [story.state.tickets[p].phase for p in (4, 5, 6)] == [Phase.OWED, Phase.WAITING, Phase.WAITING]
-    assert verdict.ticket_status(story.state, place["b"]) is TicketStatus.COMPENSATING
+    assert outcome.ticket_status(story.state, place["b"]) is TicketStatus.COMPENSATING
     story.ok(4)
     assert story.state.tickets[5].phase is Phase.OWED
     story.ok(5)
     story.ok(6)
     assert story.state.status is Status.PARCIAL
-    assert verdict.ticket_status(story.state, place["b"]) is TicketStatus.COMPENSATED
-    grown = story.state.plan.flow
+    assert outcome.ticket_status(story.state, place["b"]) is TicketStatus.COMPENSATED
+    grown = flow_in(story.state.plan)
     assert grown is not None
     assert [spec.description.partition(":")[0] for spec in grown.specs[4:]] == [
         "rollback_execution",
@@ -270,7 +273,7 @@ def test_undoing_goes_on_when_one_step_of_it_fails() -> None:
     assert story.state.tickets[3].phase is Phase.OWED
     story.ok(3)
     assert story.state.status is Status.PARCIAL
-    result = verdict.consolidated(story.state, at(story.now))
+    result = outcome.consolidated(story.state, at(story.now))
     assert [one["status"] for one in result["compensation_results"]] == ["FAILED", "COMPLETED"]
     assert result["metrics"]["compensated_tickets"] == 1
     assert result["compensation_reason"] == "task_failed"
@@ -282,14 +285,14 @@ def test_a_ticket_that_was_never_published_is_not_undone() -> None:
     assert story.state.undone == {0: 2}
     story.ok(2)
     assert story.state.status is Status.ERRO
-    assert story.state.tickets[1].reason == "uma dependência falhou"
+    assert say(story.state.tickets[1].reason) == "uma dependência falhou"
 
 
 def test_an_answer_that_names_no_ticket_never_counts_for_what_undoes() -> None:
     story = Story(made(node("a", worker="gpu", **ONCE)))
     story.fail(0)
     assert story.state.tickets[1].phase is Phase.OWED
-    assert story.do(story.bare(Kind.EXECUCAO, "gpu")).verdict is Verdict.DUPLICATE
+    assert story.do(story.bare(Kind.EXECUCAO, "gpu")).verdict is Verdict.CONFLICTING
     assert story.do(story.bare(Kind.EXECUCAO)).verdict is Verdict.DUPLICATE
     assert story.state.tickets[1].phase is Phase.OWED
 
@@ -309,7 +312,7 @@ def test_the_consolidated_result() -> None:
     story.ok(0)
     story.ok(2)
     story.fail(1)
-    result = verdict.consolidated(story.state, at(story.now))
+    result = outcome.consolidated(story.state, at(story.now))
     assert result["workflow_id"] == "orch-plan-1"
     assert (result["plan_id"], result["intent_id"], result["decision_id"]) == ("plan-1", "intent-1", "dec-1")
     assert (result["status"], result["consistent"], result["errors"]) == ("PARTIAL", True, [])
@@ -319,28 +322,57 @@ def test_the_consolidated_result() -> None:
     }  # fmt: skip
     assert result["sla_status"] == {"deadline_approaching": False, "budget_critical": False, "violations_count": 0}
     assert result["budget_status"] == "HEALTHY"
-    frame = verdict.frame(story.state, at(story.now))
+    frame = outcome.frame(story.state, at(story.now))
     assert frame["correlation"]["ticket_ids"] == [ticket_id(RUN, position) for position in range(3)]
     assert frame["metrics"]["sla_metrics"]["violations_count"] == 0
-    (incident,) = verdict.incidents(story.state)
+    (incident,) = outcome.incidents(story.state)
     assert (incident.incident_type, incident.severity, incident.escalation_required) == (
         "WORKER_FAILURE", "CRITICAL", True,
     )  # fmt: skip
     assert incident.affected == (ticket_id(RUN, 1),)
-    assert [verdict.incidents(story.state)[0].incident_id] == [incident.incident_id]
+    assert [outcome.incidents(story.state)[0].incident_id] == [incident.incident_id]
 
 
 def test_silence_violates_the_service_level() -> None:
     story = Story(made(node("a", max_retries=0, timeout_ms=1000), compensate=False))
     story.confirm(0)
     story.wake(1)
-    assert verdict.violated(story.state, 0)
-    kinds = {one.incident_type: one for one in verdict.incidents(story.state)}
+    assert outcome.violated(story.state, 0)
+    kinds = {one.incident_type: one for one in outcome.incidents(story.state)}
     assert set(kinds) == {"TICKET_TIMEOUT", "SLA_VIOLATION"}
-    assert verdict.PLAYBOOKS[verdict.IncidentType.TICKET_TIMEOUT] == "ticket_timeout_recovery"
-    assert kinds[verdict.IncidentType.TICKET_TIMEOUT].severity == "WARNING"
+    assert outcome.PLAYBOOKS[outcome.IncidentType.TICKET_TIMEOUT] == "ticket_timeout_recovery"
+    assert kinds[outcome.IncidentType.TICKET_TIMEOUT].severity == "WARNING"
 
 
 def test_the_priority_is_never_below_the_risk_band() -> None:
-    assert made(node("a"), band=RiskBand.HIGH).flow.priority is Priority.HIGH  # type: ignore[union-attr]
-    assert made(node("a"), band=RiskBand.LOW, priority=Priority.CRITICAL).flow.priority is Priority.CRITICAL  # type: ignore[union-attr]
+    assert flow_in(made(node("a"), band=RiskBand.HIGH)).priority is Priority.HIGH
+    assert flow_in(made(node("a"), band=RiskBand.LOW, priority=Priority.CRITICAL)).priority is Priority.CRITICAL
+
+
+def test_a_compensation_decided_without_parameters_is_completed_from_the_plan() -> None:
+    """As a workflow decides it that has begun anew and knows tasks without their parameters."""
+    plan = made(*DIAMOND)
+    lean = replace(plan, tasks=tuple(replace(task, parametros=b"null") for task in plan.tasks))
+    decided = started(lean, [3, 1, 0])
+    assert decided != started(plan, [3, 1, 0])
+    assert completed(plan, decided) == started(plan, [3, 1, 0])
+    old = CompensationStarted([1, 0], "task_failed")
+    assert completed(plan, old) is old
+
+
+def test_what_does_not_fit_together_is_told_ticket_by_ticket() -> None:
+    story = Story(made(*DIAMOND))
+    story.confirm(0, when=10)
+    story.ok(0, when=4)  # the clock was turned back
+    for position in (1, 2, 3):
+        story.ok(position, when=20)
+    assert story.state is not None
+    assert outcome.integrity(story.state) == ["a completed before it started"]
+    story.state.tickets[1].status = Status.ERRO  # as no rule does it
+    story.state.tickets[2].phase = Phase.RUNNING
+    found = outcome.consolidated(story.state, at(30))
+    assert found["errors"] == ["a completed before it started", "c is not closed", "d completed although b did not"]
+    assert found["consistent"] is False
+    kinds = {one.incident_type: one for one in outcome.incidents(story.state)}
+    assert list(kinds[outcome.IncidentType.INCONSISTENCY].details) == found["errors"]
+    assert not kinds[outcome.IncidentType.INCONSISTENCY].escalation_required

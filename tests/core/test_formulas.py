@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from core.given import T0, Story, at, flow
-from oraculo.core import ticket
-from oraculo.core.agents import (
-    Telemetry,
-    affinity,
-    agent_score,
-    composite,
-    eligible,
-    health_score,
-    load_score,
-    queue_score,
-    registry_rank,
-    telemetry_score,
-)
-from oraculo.core.allocation import priority_score, qos_weight, risk_weight, urgency
-from oraculo.core.cognitive import FLOW_SLA, CognitivePlan, FlowRules, TaskNode, plan_of
-from oraculo.core.notices import SCHEDULE, schedule
-from oraculo.core.pheromones import decayed, net, strength
-from oraculo.core.plan import Backoff
+from oraculo.core.execution_limit import execution_timeout
+from oraculo.core.flow import service_levels
+from oraculo.core.flow.allocation import qos_weight, risk_weight, score_of_plan
+from oraculo.core.flow.cognitive import FLOW_SLA, CognitivePlan, FlowRules, TaskNode, plan_of
+from oraculo.core.flow.outcome import budget_status, look_again_s, sla, violated
+from oraculo.core.flow.score_sentences import explain
+from oraculo.core.flow.service_levels import RELAXED, STRICT, Qos, SlaRules
+from oraculo.core.plan import NOTICE_WAITS, Backoff, NoticeTargets
+from oraculo.core.priority import urgency
 from oraculo.core.results import jittered
-from oraculo.core.ticket import RELAXED, STRICT, Qos, SlaRules
-from oraculo.core.verdict import budget_status, look_again_s, sla, violated
 from oraculo.core.vocabulary import Priority, RiskBand
 
 BANDS = {band.value: band for band in RiskBand}
@@ -38,17 +26,17 @@ BANDS = {band.value: band for band in RiskBand}
     ("estimate", "timeout"), [(None, 180_000), (0, 60_000), (10_000, 60_000), (20_000, 60_000), (20_001, 60_003)]
 )
 def test_ticket_timeout(estimate: int | None, timeout: int) -> None:
-    assert ticket.timeout_ms(estimate) == timeout
+    assert service_levels.timeout_ms(estimate) == timeout
 
 
 def test_ticket_timeout_as_set() -> None:
-    assert ticket.timeout_ms(1000, SlaRules(500, 1.5)) == 1500
-    assert ticket.timeout_ms(100, SlaRules(500, 1.5)) == 500
+    assert service_levels.timeout_ms(1000, SlaRules(500, 1.5)) == 1500
+    assert service_levels.timeout_ms(100, SlaRules(500, 1.5)) == 500
 
 
 @pytest.mark.parametrize(("band", "retries"), [("critical", 5), ("high", 3), ("medium", 2), ("low", 1)])
 def test_max_retries(band: str, retries: int) -> None:
-    assert ticket.max_retries(BANDS[band]) == retries
+    assert service_levels.max_retries(BANDS[band]) == retries
 
 
 @pytest.mark.parametrize(
@@ -61,7 +49,7 @@ def test_max_retries(band: str, retries: int) -> None:
     ],
 )
 def test_quality_of_service(band: str, mode: str, consistency: str) -> None:
-    assert ticket.qos(BANDS[band]) == Qos(mode, consistency, "PERSISTENT")
+    assert service_levels.qos(BANDS[band]) == Qos(mode, consistency, "PERSISTENT")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +61,7 @@ def test_quality_of_service(band: str, mode: str, consistency: str) -> None:
     ],
 )  # fmt: skip
 def test_priority(band: str, asked: str | None, given: str) -> None:
-    assert ticket.priority(BANDS[band], Priority(asked) if asked else None) is Priority(given)
+    assert service_levels.priority(BANDS[band], Priority(asked) if asked else None) is Priority(given)
 
 
 def test_flow_sla() -> None:
@@ -90,7 +78,7 @@ def test_general_retry_settings() -> None:
 
 
 def test_worker_execution_timeout() -> None:
-    assert ticket.execution_timeout(timedelta(milliseconds=60_000)) == timedelta(milliseconds=90_000)
+    assert execution_timeout(timedelta(milliseconds=60_000)) == timedelta(milliseconds=90_000)
 
 
 @pytest.mark.parametrize(("retry", "most"), [(0, 2), (1, 4), (2, 8), (3, 16), (4, 32), (5, 60), (6, 60), (98, 60)])
@@ -104,18 +92,15 @@ def test_back_off_between_attempts_of_a_ticket(retry: int, most: int) -> None:
 def test_attempts(band: str) -> None:
     plan = CognitivePlan("p", "i", (TaskNode("a", "EXECUTE"),), ("a",), BANDS[band])
     made = plan_of(plan, FlowRules(), T0, str, name="c")
-    assert made.tasks[0].max_attempts == ticket.max_retries(BANDS[band]) + 1
+    assert made.tasks[0].max_attempts == service_levels.max_retries(BANDS[band]) + 1
 
 
 def test_webhook_back_off() -> None:
     """2 × 2^retry s, three times; then, unlike the original, the schedule of all other notices."""
-    plan = plan_of(
-        CognitivePlan("p", "i", (TaskNode("a", "EXECUTE"),), ("a",), RiskBand.LOW), FlowRules(), T0, str, name="c"
-    )
-    assert [wait.total_seconds() for wait in schedule(plan)[:3]] == [2, 4, 8]
-    assert schedule(plan)[3:] == SCHEDULE
-    assert schedule(replace(plan, rules=1)) == SCHEDULE  # as it was accepted
-    assert schedule(replace(plan, flow=None)) == SCHEDULE
+    asked = CognitivePlan("p", "i", (TaskNode("a", "EXECUTE"),), ("a",), RiskBand.LOW)
+    plan = plan_of(asked, FlowRules(), T0, str, name="c", notify=NoticeTargets(queue="avisos"))
+    assert [wait.total_seconds() for wait in plan.notify.waits[:3]] == [2, 4, 8]
+    assert plan.notify.waits[3:] == NOTICE_WAITS
 
 
 @pytest.mark.parametrize(
@@ -164,113 +149,32 @@ def test_urgency(now: float, weight: float) -> None:
         ("low", 60, 0.12 + 0.3 * 0.595 + 0.21),
     ],
 )
-def test_priority_score(band: str, now: float, score: float) -> None:
-    assert priority_score(BANDS[band], ticket.qos(BANDS[band]), T0, at(100), at(now)) == pytest.approx(score)
+def test_the_score_of_a_plan_that_asks_for_no_priority_is_the_original_s(band: str, now: float, score: float) -> None:
+    fresh = score_of_plan(BANDS[band], service_levels.priority(BANDS[band], None))
+    assert fresh == score_of_plan(BANDS[band], None)
+    assert fresh.at_urgency(urgency(T0, at(100), at(now))).value == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
-    ("predicted", "anomaly", "factor"), [(150, False, 1.0), (151, False, 1.2), (0, True, 1.2), (200, True, 1.44)]
-)
-def test_prediction_boost(predicted: float, anomaly: bool, factor: float) -> None:
-    low = RiskBand.LOW
-    plain = priority_score(low, ticket.qos(low), T0, at(100), at(0))
-    boosted = priority_score(
-        low, ticket.qos(low), T0, at(100), at(0), predicted_ms=predicted, estimated_ms=100, anomaly=anomaly
-    )
-    assert boosted == pytest.approx(plain * factor)
-
-
-def test_a_boosted_score_is_never_above_one() -> None:
-    critical = RiskBand.CRITICAL
-    assert priority_score(critical, STRICT, T0, at(100), at(90), anomaly=True) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("status", "score"), [("HEALTHY", 1.0), ("DEGRADED", 0.6), ("UNHEALTHY", 0.3), ("UNKNOWN", 0.5)]
-)
-def test_health(status: str, score: float) -> None:
-    assert health_score(status) == score
-
-
-@pytest.mark.parametrize(
-    ("telemetry", "score"),
+    ("band", "asked", "score"),
     [
-        (None, 0.5),
-        (Telemetry(1.0, 0, 1000), 1.0),
-        (Telemetry(1.0, 0, 5000), 1.0),
-        (Telemetry(0.5, 2500, 500), 0.3 + 0.1 + 0.1),
-        (Telemetry(0.0, 9000, 0), 0.0),
-    ],
-)
-def test_telemetry(telemetry: Telemetry | None, score: float) -> None:
-    assert telemetry_score(telemetry) == pytest.approx(score)
-
-
-@pytest.mark.parametrize(("queue", "score"), [(0, 1.0), (5000, 0.5), (10_000, 0.0), (20_000, 0.0)])
-def test_queue(queue: float, score: float) -> None:
-    assert queue_score(queue) == score
-
-
-def test_load() -> None:
-    assert load_score(0.25) == 0.75
-
-
-@pytest.mark.parametrize(
-    ("status", "load", "active", "most", "takes"),
-    [
-        ("HEALTHY", 0.9, 0, 10, True), ("HEALTHY", 0.91, 0, 10, False), ("HEALTHY", 0.1, 10, 10, False),
-        ("DEGRADED", 0.1, 9, 10, True), ("UNHEALTHY", 0.1, 0, 10, False), ("OTHER", 0.0, 0, 10, False),
+        ("low", "LOW", 0.3485), ("low", "NORMAL", 0.3885), ("low", "HIGH", 0.4285), ("low", "CRITICAL", 0.4885),
+        ("medium", "NORMAL", 0.4685), ("medium", "HIGH", 0.5085), ("medium", "CRITICAL", 0.5685),
+        ("high", "HIGH", 0.67), ("high", "CRITICAL", 0.73), ("critical", "CRITICAL", 0.79),
     ],
 )  # fmt: skip
-def test_who_takes_work(status: str, load: float, active: int, most: int, takes: bool) -> None:
-    assert eligible(status, load, active, most) is takes
+def test_priority_counts_in_the_score(band: str, asked: str, score: float) -> None:
+    assert score_of_plan(BANDS[band], Priority(asked)).value == score
 
 
-def test_agent_score() -> None:
-    assert agent_score(1.0, 0.5) == pytest.approx(0.75)
-    assert agent_score(1.0, 0.5, queue=0.8, load=0.4) == pytest.approx(0.4 + 0.15 + 0.16 + 0.04)
-    assert agent_score(1.0, 0.5, boost=1.2) == pytest.approx(0.9)
-    assert agent_score(1.0, 0.5, affine=0.7) == pytest.approx(0.75 * 1.2)
-
-
-def test_composite() -> None:
-    assert composite(0.8, 0.5) == pytest.approx(0.6 * 0.8 + 0.4 * 0.5)
-
-
-@pytest.mark.parametrize(
-    ("plan", "intent", "critical", "holds", "score"),
-    [
-        (0, 0, False, False, 0.6 * 0.5 + 0.3 * 0.5 + 0.1 * 0.5),
-        (3, 3, False, False, 0.6 + 0.15 + 0.1),
-        (1, 0, True, False, 0.6 * (0.5 + 0.5 / 3) + 0.3 + 0.05),
-        (9, 0, True, True, 0.6 + 0.0 + 0.05),
-    ],
-)
-def test_affinity(plan: int, intent: int, critical: bool, holds: bool, score: float) -> None:
-    assert affinity(plan, intent, critical, holds) == pytest.approx(score)
-
-
-@pytest.mark.parametrize(
-    ("success", "warning", "failure", "score"), [(0, 0, 0, 0.5), (8, 2, 0, 0.9), (0, 0, 5, 0.0), (5, 0, 5, 0.5)]
-)
-def test_pheromone_of_the_registry(success: int, warning: int, failure: int, score: float) -> None:
-    assert strength(success, warning, failure) == pytest.approx(score)
-
-
-def test_registry_rank() -> None:
-    assert registry_rank("HEALTHY", 0.8, 0.9) == pytest.approx(0.4 + 0.24 + 0.27)
-    assert registry_rank("DEGRADED", 0.8, 0.9) == pytest.approx(0.2 + 0.24 + 0.27)
-    assert registry_rank("UNHEALTHY", 0.0, 0.0) == 0.0
-
-
-def test_pheromone_of_signals() -> None:
-    assert decayed(1.0, timedelta(0)) == 1.0
-    assert decayed(1.0, timedelta(minutes=30)) == pytest.approx(0.9**0.5)
-    assert decayed(0.8, timedelta(hours=1)) == pytest.approx(0.72)
-    assert decayed(1.0, timedelta(hours=1, seconds=1)) == 0.0  # its time is over
-    assert net(0.9, 0.2, 0.4) == pytest.approx(0.5)
-    assert net(0.1, 0.9, 0.0) == 0.0
-    assert net(3.0, 0.0, 0.0) == 1.0
+def test_a_score_in_words() -> None:
+    low = score_of_plan(RiskBand.LOW, Priority.LOW)
+    assert explain(low, RiskBand.LOW, Priority.LOW) == (
+        "0.3485 = 0.4 × 0.3 (risco low) + 0.3 × 0.595 (qualidade de serviço) + 0.3 × 0.3 (urgência)"
+        " − 0.2 × 0.2 (prioridade LOW)"
+    )
+    late = score_of_plan(RiskBand.HIGH, Priority.CRITICAL).at_urgency(1.0)
+    assert explain(late, RiskBand.HIGH, Priority.CRITICAL, "en").startswith("0.94 = 0.4 × 0.7 (risk high)")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from core.given import Story, at, idle, names, plan
 from oraculo.core.events import NoticeDelivered, NoticeFailed, NoticeGivenUp
-from oraculo.core.notices import SCHEDULE
-from oraculo.core.state import NoticePhase
+from oraculo.core.notice_state import NoticePhase
+from oraculo.core.plan import NOTICE_WAITS
 from oraculo.core.vocabulary import Status, Verdict
 
 
@@ -50,7 +50,7 @@ def test_delivered_is_the_end_of_it() -> None:
 
 def test_the_whole_schedule_with_a_little_jitter_then_given_up() -> None:
     story = ended()
-    for attempt, wait in enumerate(SCHEDULE, 1):
+    for attempt, wait in enumerate(NOTICE_WAITS, 1):
         start = story.now
         done = story.told(0, attempt, detail="503", when=start)
         assert isinstance(done.events[0], NoticeFailed)
@@ -59,8 +59,8 @@ def test_the_whole_schedule_with_a_little_jitter_then_given_up() -> None:
         idle(story.wake(due(story) - 0.001), Verdict.IDLE)
         story.wake(due(story))
         assert story.notified[-1] == (0, attempt + 1)
-    last = story.told(0, len(SCHEDULE) + 1, detail="503")
-    assert last.events == [NoticeGivenUp(0, len(SCHEDULE) + 1, "503", False, None)]
+    last = story.told(0, len(NOTICE_WAITS) + 1, detail="503")
+    assert last.events == [NoticeGivenUp(0, len(NOTICE_WAITS) + 1, "503", False, None)]
     assert story.state.notices[0].phase is NoticePhase.GIVEN_UP
     assert story.state.wake_at() is None
     assert story.status is Status.CONCLUIDA

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from core.given import coleta, dag, execucao, operations, plan, seconds
-from oraculo.core.plan import MAX_EDGES, MAX_TASKS, Backoff, Notify, Plan, find_cycle, graph, stages
+from oraculo.core.plan import MAX_EDGES, MAX_TASKS, Backoff, NoticeTargets, Plan, find_cycle, graph, stages
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError
 
@@ -60,7 +60,7 @@ class TestStages:
     def test_as_many_tasks_as_allowed_and_one_more(self) -> None:
         one = coleta()
         rules = {
-            "mode": FanIn.TODOS, "minimo": None, "timeout": seconds(1), "backoff": Backoff(), "notify": Notify(),
+            "mode": FanIn.TODOS, "minimo": None, "timeout": seconds(1), "backoff": Backoff(), "notify": NoticeTargets(),
         }  # fmt: skip
         assert len(stages([one] * MAX_TASKS, [], **rules).tasks) == MAX_TASKS
         with pytest.raises(PlanError, match=str(MAX_TASKS)):
@@ -94,7 +94,7 @@ class TestGraph:
     def test_dependencies_of_an_unknown_task_are_named(self) -> None:
         with pytest.raises(PlanError, match="'ghost', which does not exist"):
             graph(
-                {"a": execucao()}, {"ghost": ["a"]}, timeout=seconds(1), backoff=Backoff(), notify=Notify()
+                {"a": execucao()}, {"ghost": ["a"]}, timeout=seconds(1), backoff=Backoff(), notify=NoticeTargets()
             )  # fmt: skip
 
     def test_an_empty_graph_is_refused(self) -> None:
@@ -122,7 +122,7 @@ class TestGraph:
         with pytest.raises(PlanError, match=str(MAX_TASKS)):
             graph(
                 {str(n): one for n in range(MAX_TASKS + 1)}, {},
-                timeout=seconds(1), backoff=Backoff(), notify=Notify(),
+                timeout=seconds(1), backoff=Backoff(), notify=NoticeTargets(),
             )  # fmt: skip
         with pytest.raises(PlanError, match=str(MAX_EDGES)):
             build({"a": [], "b": ["a"] * (MAX_EDGES + 1)})

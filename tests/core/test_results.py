@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from core.given import ERRO, RUN, Story, at, coleta, execucao, idle, names, plan, seconds
 from oraculo.core.commands import RecordResult
-from oraculo.core.events import AttemptFailed, LateAnswerKept, TicketConcluded, TicketFailed
+from oraculo.core.events import AttemptFailed, ConflictingAnswerKept, LateAnswerKept, TicketConcluded, TicketFailed
 from oraculo.core.plan import Backoff
-from oraculo.core.results import jittered
+from oraculo.core.reasons import ReasonCode, because
+from oraculo.core.results import CONFLICTS_MAX, jittered
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Cause, FanIn, Kind, Phase, Status, Verdict
 
@@ -97,11 +99,119 @@ class TestMatch:
         story.ok(0)
         assert story.do(story.bare(Kind.COLETA, "fonte1")).verdict is Verdict.LATE
 
+    def test_a_name_that_the_plan_never_had_is_unknown_once_nothing_is_open(self) -> None:
+        story = Story(plan(2))
+        story.ok(0)
+        story.ok(1)
+        idle(story.do(story.bare(Kind.COLETA, "vimeo")), Verdict.UNKNOWN_TICKET)
+        alone = Story(plan(1))
+        alone.ok(0)
+        idle(alone.do(alone.bare(Kind.COLETA, "vimeo")), Verdict.UNKNOWN_TICKET)
+
+    def test_rules_before_4_match_as_they_did(self) -> None:
+        story = Story(replace(plan(1, 1), rules=3))
+        story.ok(0)
+        idle(story.do(story.bare(Kind.COLETA, "exec0", dados=b"2")), Verdict.DUPLICATE)
+        assert story.statuses == ["concluida", "pendente"]
+
     def test_a_bare_answer_when_several_closed_tickets_could_be_meant_is_ambiguous(self) -> None:
         story = Story(plan([coleta("youtube"), coleta("youtube"), coleta("blog")], modo=FanIn.PRIMEIRO))
         story.ok(2)
         idle(story.do(story.bare(Kind.COLETA, "youtube")), Verdict.AMBIGUOUS)
         idle(story.do(story.bare(Kind.COLETA)), Verdict.AMBIGUOUS)
+
+
+class TestExecutorsThatAnswerLikeCollectors:
+    """They were sent `iniciar_coleta` once, and answer `resultado_coleta`."""
+
+    def test_by_its_own_name(self) -> None:
+        story = Story(plan([coleta("youtube")], [execucao("relatorio")]))
+        story.ok(0)
+        assert story.do(story.bare(Kind.COLETA, "relatorio", dados=b'"pdf"')).verdict is Verdict.APPLIED
+        assert (story.status, story.ticket(1).dados) == (Status.CONCLUIDA, b'"pdf"')
+
+    def test_not_before_it_was_sent(self) -> None:
+        story = Story(plan([coleta("youtube")], [execucao("relatorio")]))
+        idle(story.do(story.bare(Kind.COLETA, "relatorio")), Verdict.UNKNOWN_TICKET)
+
+    def test_without_a_name_when_nothing_is_collected_at_all(self) -> None:
+        story = Story(plan([], [execucao("relatorio")]))
+        assert story.do(story.bare(Kind.COLETA)).verdict is Verdict.APPLIED
+        two = Story(plan([], 2))
+        idle(two.do(two.bare(Kind.COLETA)), Verdict.AMBIGUOUS)
+
+    def test_without_a_name_it_may_be_the_second_answer_of_a_collection(self) -> None:
+        story = Story(plan([coleta("youtube")], [execucao("relatorio")]))
+        first = story.bare(Kind.COLETA)
+        story.do(first)
+        idle(story.do(story.bare(Kind.COLETA, dados=b'"pdf"')), Verdict.AMBIGUOUS)
+        idle(story.do(first), Verdict.DUPLICATE)
+        assert story.statuses == ["concluida", "pendente"]
+
+
+class TestConflicts:
+    def test_a_second_answer_that_says_something_else_is_kept_and_changes_nothing(self) -> None:
+        story = Story(plan(2))
+        story.ok(0)
+        honest = story.answer(0, dados=b'"other"')
+        done = story.do(honest)
+        assert done.verdict is Verdict.CONFLICTING and done.effects == []
+        assert done.events == [ConflictingAnswerKept(0, 1, True, b'"other"', [], False, honest.digest)]
+        assert (story.ticket(0).dados, story.ticket(0).conflicts) == (b'{"n":1}', done.events)
+        idle(story.do(honest), Verdict.DUPLICATE)
+
+    def test_an_error_after_a_success_conflicts(self) -> None:
+        story = Story(plan(1))
+        story.ok(0)
+        assert story.fail(0).verdict is Verdict.CONFLICTING
+        assert story.status is Status.CONCLUIDA
+
+    def test_a_success_after_a_failure_that_is_tried_again_conflicts_with_that_attempt(self) -> None:
+        story = retrying()
+        story.fail(0)
+        story.wake(2)
+        story.confirm(0)
+        assert story.ok(0, attempt=1).verdict is Verdict.CONFLICTING
+        assert story.ticket(0).phase is Phase.RUNNING
+        idle(story.fail(0, attempt=1), Verdict.DUPLICATE)
+        story.ok(0, b'"new"', attempt=2)
+        idle(story.fail(0, attempt=1), Verdict.DUPLICATE)
+        assert story.ticket(0).dados == b'"new"'
+
+    def test_a_late_answer_has_one_that_disagrees(self) -> None:
+        story = Story(plan(2, modo=FanIn.PRIMEIRO))
+        story.ok(0)
+        assert [story.ok(1, dados).verdict.value for dados in (b"1", b"1", b"2")] == [
+            "late",
+            "duplicate",
+            "conflicting_answer",
+        ]
+
+    def test_an_earlier_failure_sent_again_without_its_attempt_is_a_duplicate(self) -> None:
+        story = Story(plan([coleta("youtube", attempts=2)]))
+        story.confirm()
+        first = story.bare(Kind.COLETA, "youtube", ok=False)
+        story.do(first)
+        story.wake(2)
+        story.ok(0)
+        idle(story.do(first), Verdict.DUPLICATE)
+
+    def test_a_ticket_holds_a_few_and_refuses_the_rest(self) -> None:
+        story = Story(plan(1))
+        story.ok(0)
+        for number in range(CONFLICTS_MAX):
+            assert story.ok(0, b"%d" % number).verdict is Verdict.CONFLICTING
+        idle(story.ok(0, b'"more"'), Verdict.TOO_MANY_ANSWERS)
+        assert Verdict.TOO_MANY_ANSWERS.refused
+        idle(story.ok(0, b"0"), Verdict.DUPLICATE)
+
+    def test_what_was_said_is_unknown_in_older_journals_and_nothing_conflicts(self) -> None:
+        story = Story(plan(1))
+        story.do(RecordResult(True, b"1", [], ticket=ticket_id(RUN, 0), attempt=1, digest=7))
+        idle(story.ok(0, b"2"), Verdict.DUPLICATE)
+        before = Story(replace(plan(1), rules=3))
+        before.ok(0)
+        idle(before.ok(0, b"2"), Verdict.DUPLICATE)
 
 
 class TestAttempts:
@@ -118,17 +228,18 @@ class TestAttempts:
         idle(story.ok(0, attempt=2**31), Verdict.WRONG_ATTEMPT)
         idle(story.do(RecordResult(True, b"1", [], ticket=ticket_id(RUN, 0), attempt=0)), Verdict.WRONG_ATTEMPT)
 
-    def test_the_second_answer_to_an_attempt_is_a_duplicate_even_when_it_says_something_else(self) -> None:
+    def test_the_second_answer_to_an_attempt_is_a_duplicate_when_it_says_the_same_in_other_bytes(self) -> None:
         story = Story(plan(2))
-        story.ok(0)
-        idle(story.ok(0, b'"other"'), Verdict.DUPLICATE)
-        idle(story.fail(0), Verdict.DUPLICATE)
-        assert story.ticket(0).dados == b'{"n":1}'
+        first = story.answer(0)
+        story.do(first)
+        again = story.answer(0)
+        assert first.digest != again.digest
+        idle(story.do(again), Verdict.DUPLICATE)
 
     def test_the_same_bytes_without_an_attempt_are_a_duplicate_after_a_retry_began(self) -> None:
         story = Story(plan([coleta("youtube", attempts=3)]))
         story.confirm()
-        first = story.bare(Kind.COLETA, "youtube", ok=False, digest=77)
+        first = story.bare(Kind.COLETA, "youtube", ok=False)
         assert story.do(first).verdict is Verdict.APPLIED
         story.wake(2)
         idle(story.do(first), Verdict.DUPLICATE)
@@ -183,11 +294,11 @@ class TestAttempts:
         assert status.final
         for command in (story.answer(0), story.answer(0, ok=False), story.bare(Kind.COLETA)):
             done = story.do(command, 40)
-            assert done.verdict in (Verdict.LATE, Verdict.DUPLICATE)
+            assert done.verdict in (Verdict.LATE, Verdict.DUPLICATE, Verdict.CONFLICTING)
         story.cancel()
         story.wake(10_000)
         assert story.status is status
-        assert story.state.version <= version + 1
+        assert story.state.version <= version + 2
 
 
 class TestOvertaking:
@@ -202,7 +313,7 @@ class TestOvertaking:
         story = Story(plan(1, attempts=2))
         story.fail(0)
         assert story.ticket(0).phase is Phase.BACKOFF
-        idle(story.do(story.answer(0)), Verdict.DUPLICATE)
+        assert story.do(story.answer(0)).verdict is Verdict.CONFLICTING
         assert story.published == [(0, 1)]
         story.wake(2)
         assert story.published == [(0, 1), (0, 2)]
@@ -262,8 +373,8 @@ class TestRetries:
             story.wake(when + 10)
             story.wake(when + 12)
         assert story.ticket(0).status is Status.TIMEOUT
-        assert story.ticket(0).erros[0]["codigo"] == "timeout"
-        assert "escavador_youtube" in str(story.ticket(0).erros[0]["mensagem"])
+        silence = because(ReasonCode.NO_ANSWER, queue="escavador_youtube", seconds="10", attempt="2")
+        assert (story.ticket(0).erros, story.ticket(0).fault) == (None, silence)
 
 
 class TestJitter:

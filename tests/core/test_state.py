@@ -8,7 +8,8 @@ import pytest
 
 from core.given import Story, at, coleta, plan
 from oraculo.core.events import Woken
-from oraculo.core.state import NoticePhase, fold
+from oraculo.core.notice_state import NoticePhase
+from oraculo.core.state import fold
 from oraculo.core.vocabulary import FanIn, Kind, Phase, Status
 
 
@@ -40,11 +41,12 @@ class TestFold:
         twin = Story(plan(2, 1, attempts=3))
         twin.journal = copy.deepcopy(story.journal)
         twin.state = fold(copy.deepcopy(story.journal))
+        twin._answers = story._answers
         assert twin.state.wake_at() == story.state.wake_at()
         for one in (story, twin):
             one.wake(3)
             one.wake(31)
-            one.do(one.bare(Kind.COLETA, "fonte1", digest=9), 31.5)
+            one.do(one.bare(Kind.COLETA, "fonte1"), 31.5)
             one.wake(120)
         assert twin.events == story.events
         assert twin.state == story.state
@@ -133,3 +135,44 @@ def test_open_named_answers_for_open_tickets_only() -> None:
     assert story.state.open_named(Kind.COLETA, "a") == [2]
     assert story.state.open_named(Kind.EXECUCAO, "a") == []
     assert story.ticket(2).phase is Phase.OWED
+
+
+class TestWhatIsStillToBeDone:
+    def test_an_order_is_owed_until_a_broker_confirms_it(self) -> None:
+        story = Story(plan(1, attempts=2))
+        assert story.state is not None
+        assert story.state.owes_order(0, 1)
+        assert not story.state.owes_order(0, 2)
+        assert not story.state.owes_order(7, 1)
+        story.confirm()
+        assert not story.state.owes_order(0, 1)
+
+    def test_an_older_state_does_not_call_settled_what_it_has_not_heard_of(self) -> None:
+        story = Story(plan(1, attempts=2))
+        story.confirm()
+        assert story.state is not None
+        assert [story.state.may_owe_order(*one) for one in ((0, 1), (0, 2), (5, 1))] == [False, True, True]
+
+    def test_an_answer_is_wanted_while_its_attempt_is_out(self) -> None:
+        story = Story(plan(1, attempts=2))
+        assert story.state is not None
+        assert story.state.wants_answer(0, 1)
+        story.confirm()
+        assert story.state.wants_answer(0, 1)
+        story.fail(0, when=1)
+        assert [story.state.wants_answer(0, attempt) for attempt in (1, 2)] == [False, False]
+        story.wake(5)
+        assert [story.state.wants_answer(0, attempt) for attempt in (1, 2)] == [False, True]
+
+    def test_it_is_finished_when_its_notices_are_settled_too(self) -> None:
+        story = Story(plan(1, fila="avisos"))
+        assert story.state is not None
+        story.ok(0, when=1)
+        assert (story.status.final, story.state.finished) == (True, False)
+        assert story.state.owes_notice(0, 1)
+        assert not story.state.owes_notice(0, 2)
+        story.told(0, 1)
+        assert not story.state.finished
+        story.wake(10)
+        story.told(0, 2, delivered=True)
+        assert story.state.finished

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oraculo.core.vocabulary import FanIn, Kind, Status, TipoEvento, Verdict
+from oraculo.core.vocabulary import RUN_STATUSES, FanIn, Kind, Status, TipoEvento, Verdict
 
 
 def test_event_types_of_the_contract() -> None:
@@ -15,7 +15,7 @@ def test_event_types_of_the_contract() -> None:
 
 def test_statuses_of_the_contract() -> None:
     assert {s.value for s in Status} == {
-        "pendente", "em_execucao", "concluida", "parcial", "erro", "timeout", "cancelada",
+        "pendente", "em_execucao", "concluida", "parcial", "erro", "timeout", "cancelada", "ignorada",
     }  # fmt: skip
 
 
@@ -24,8 +24,12 @@ def test_only_pendente_and_em_execucao_are_not_final(status: Status) -> None:
     assert status.final == (status.value not in ("pendente", "em_execucao"))
 
 
-def test_fan_in_modes_of_the_contract_and_the_one_of_graphs() -> None:
-    assert {m.value for m in FanIn} == {"todos", "quorum", "primeiro", "todas_ok"}
+def test_only_tickets_are_skipped() -> None:
+    assert set(Status) - set(RUN_STATUSES) == {Status.IGNORADA}
+
+
+def test_fan_in_modes_of_the_contract() -> None:
+    assert {m.value for m in FanIn} == {"todos", "quorum", "primeiro", "todas_ok", "fechadas"}
 
 
 def test_a_kind_picks_its_messages() -> None:
@@ -34,4 +38,6 @@ def test_a_kind_picks_its_messages() -> None:
 
 
 def test_refused_verdicts_are_those_that_belong_in_quarantine() -> None:
-    assert {v for v in Verdict if v.refused} == {Verdict.AMBIGUOUS, Verdict.UNKNOWN_TICKET, Verdict.WRONG_ATTEMPT}
+    refused = {Verdict.AMBIGUOUS, Verdict.UNKNOWN_TICKET, Verdict.WRONG_ATTEMPT, Verdict.TOO_MANY_ANSWERS}
+    refused |= {Verdict.RUN_ENDED, Verdict.ALREADY_DECIDED}
+    assert {v for v in Verdict if v.refused} == refused

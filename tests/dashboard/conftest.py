@@ -13,15 +13,15 @@ import httpx2
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
-from services.chromium import Chromium
+from tools.servers.chromium import Chromium
 
 import servers
 from api.conftest import CurlWorker, client_of, serving, settings_for
 from oraculo import Worker
 from oraculo.api.app import create_app
-from oraculo.bootstrap import Oraculo
+from oraculo.service import Oraculo
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 # What a browser and htmx say of connections that end and of requests that a newer page made needless.
 HARMLESS = ("net::ERR", "status of 4", "htmx:afterRequest", "htmx:sendAbort")
 WATCH = """

@@ -11,7 +11,7 @@ from dashboard.conftest import Site
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 EVERY = ("/?window=1h", "/runs", "/runs/pronta", "/dead-letters", "/new", "/runs/aberta", "/dead-letters/1", "/workers",
-         "/problems", "/runs/nada")  # fmt: skip
+         "/problems", "/runs/nada", "/security")  # fmt: skip
 RUN = """async (options) => (await axe.run(document, {resultTypes: ["violations"], ...options})).violations
   .filter((one) => one.impact === "serious" || one.impact === "critical")
   .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`)"""

@@ -12,7 +12,7 @@ from api.conftest import result_of
 from core.given import flow
 from dashboard.conftest import Site
 from oraculo.core.commands import Start
-from oraculo.runtime.work import Work
+from oraculo.ports.work import Work
 
 QUEUE = "executador_passo"
 FAILED: dict[str, Any] = {"status": "erro", "erros": [{"codigo": "x", "mensagem": "não deu", "definitivo": True}]}
@@ -21,7 +21,7 @@ FAILED: dict[str, Any] = {"status": "erro", "erros": [{"codigo": "x", "mensagem"
 async def begin(site: Site, name: str, *, approval: bool = False) -> None:
     asked = flow({"a": [], "b": ["a"]}, approval=approval)
     tasks = tuple(replace(task, queue=QUEUE) for task in asked.tasks)
-    run = site.oraculo.engine.numbers.next(site.oraculo.now())
+    run = site.oraculo.engine.next_run()
     await site.oraculo.engine.submit([Work(Start(run, name, replace(asked, tasks=tasks)), name)])
 
 
@@ -96,5 +96,5 @@ async def test_a_refusal_is_told(site: Site) -> None:
 
     await page.route("**/api/v1/orchestrations/*/*", refuse)
     await page.get_by_label("Your name").fill("ana")
-    await page.get_by_role("button", name="Approve").click()
+    await page.get_by_role("button", name="Approve", exact=True).click()
     await expect(page.locator("#toast")).to_contain_text("it was decided before")

@@ -7,15 +7,19 @@ import random
 from collections import Counter
 from typing import Any
 
-from core.given import Story, dag, flow, plan
+from core.given import Retry, Story, dag, flow, plan
 from dashboard.conftest import Site
-from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Wake
+from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Signal, Wake
+from oraculo.core.plan import Plan
 from oraculo.core.state import Orchestration, begin, evolve
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import FanIn
 from oraculo.core.vocabulary import Phase as TicketPhase
 from oraculo.dashboard import assets, timeline
-from oraculo.ports.store import Recorded
+from oraculo.ports.journal import Recorded
+from oraculo.runtime.evaluation import evaluate_inline
+from oraculo.simulation.plans import loops_plan, maps_plan
+from oraculo.wire import requests
 
 HISTORIES = 1000
 PHASES = list(TicketPhase)
@@ -56,7 +60,7 @@ def history(story: Story, seeks: list[int]) -> tuple[dict[str, Any], list[dict[s
         recorded.append(Recorded(story.run, first, at, events))
         first += len(events)
     started = recorded[0].events[0]
-    state = begin(started, recorded[0].at)  # type: ignore[arg-type]
+    state = begin(started, recorded[0].at)
     after = [told(state)]
     for step in recorded:
         for event in step.events:
@@ -64,10 +68,22 @@ def history(story: Story, seeks: list[int]) -> tuple[dict[str, Any], list[dict[s
                 evolve(state, event, step.at)
                 after.append(told(state))
     chosen = [1 + seek % len(after) for seek in seeks]
-    rows = list(timeline.rows(recorded, recorded[0].at))
-    count = len(started.plan.tasks)  # type: ignore[union-attr]
+    rows = list(timeline.rows(recorded, state.plan, recorded[0].at))
+    count = len(started.plan.tasks)
     tasks = {"kinds": [["fila", "coleta", 1000]], "of": [0] * count}
     return {"tasks": tasks, "events": rows, "seeks": chosen}, [after[seek - 1] for seek in chosen]
+
+
+def waiting_plan() -> Plan:
+    """Signals, an approval and a pause, with orders between them."""
+    tasks = {
+        "a": {"espera": {"sinal": "ok", "timeout_s": 60}},
+        "b": {"executador": "x"},
+        "c": {"espera": {"aprovacao": {}}, "depende": ["a"]},
+        "d": {"espera": {"segundos": 20}, "depende": ["b"]},
+        "e": {"executador": "x", "depende": ["c", "d"], "fan_in": {"modo": "todos"}},
+    }
+    return requests.plan_of(requests.parse({"tarefas": tasks}), requests.Defaults())
 
 
 def by_chance(chance: random.Random) -> Story:
@@ -89,6 +105,9 @@ def by_chance(chance: random.Random) -> Story:
             ),
             dag({"a": [], "b": [], "c": ["a"], "d": ["a", "b"], "e": ["c", "d"]}, attempts=2),
             flow({"a": [], "b": ["a"], "c": ["a", "b"]}, approval=chance.random() < 0.5),
+            maps_plan(chance, masked=True),
+            loops_plan(chance, masked=True),
+            waiting_plan(),
         ]
     )
     story = Story(wanted, check=False)
@@ -104,11 +123,17 @@ def by_chance(chance: random.Random) -> Story:
             RecordResult(
                 False, b"null", [{"mensagem": "x"}], chance.random() < 0.2, ticket_id(story.run, position), attempt
             ),
+            next(iter(evaluate_inline(story.state)), Wake()),
             RecordDelivery(0, chance.randint(1, 2), chance.random() < 0.5, False),
             Cancel("chega"),
             Approve(chance.random() < 0.8, "ana", "porque sim"),
+            Approve(chance.random() < 0.8, "ana", "porque sim", task=position),
+            Signal(str(chance.random()), "ok", b"1"),
         ]
-        story.do(chance.choices(commands, [3, 4, 2, 5, 4, 1, 0.2, 2])[0], story.now + chance.uniform(0, 12))
+        weights = [3, 4, 2, 5, 4, 5, 1, 0.2, 2, 1, 1]
+        story.do(chance.choices(commands, weights)[0], story.now + chance.uniform(0, 12))
+    if story.state.closed_at is not None and chance.random() < 0.5:
+        return Retry(story)
     return story
 
 
@@ -121,5 +146,29 @@ async def test_fold_parity(site: Site) -> None:
     endings = Counter(expected[-1]["run"] for _, expected in pairs)
     assert len(endings) >= 6, endings
     assert sum(len(row) > 3 and row[2] == "u" for asked, _ in pairs for row in asked["events"]) > 20, "plans grew"
+    assert sum(row[2] == "j" for asked, _ in pairs for row in asked["events"]) > 20, "results were reused"
+    assert sum(row[2] == "t" for asked, _ in pairs for row in asked["events"]) > 100, "waits ended"
     for given_back, (asked, expected) in zip(answers, pairs, strict=True):
         assert given_back == expected, asked
+
+
+NAMED = """async ([state, names, document]) => {
+  const { RunStore } = await import(state);
+  const { ticketName } = await import(names);
+  const store = new RunStore(document);
+  return [...Array(store.total).keys()].map((position) => ticketName(store, position));
+}"""
+
+
+async def test_items_are_named_by_their_map(site: Site) -> None:
+    """Also when the items of a map came in several chunks, and others after them."""
+    tasks = {"kinds": [["fila", "coleta", 1000]], "of": [0, 0, 0], "names": ["a", "ok", "b"]}
+    events: list[list[Any]] = [[1, 0, "s", 3]]
+    first = 3
+    for owner, count, total in ((0, 2, 3), (0, 1, 3), (2, 1, 1)):
+        events.append([len(events) + 1, 0, "b", owner, first, count, total, 1000])
+        first += count
+    document = {"start": 0, "deadline": None, "tasks": tasks, "events": events}
+    page = await site.open("/problems")
+    where = [assets.address("js/run-state.js"), assets.address("js/names.js")]
+    assert await page.evaluate(NAMED, [*where, document]) == ["a", "ok", "b", "a[0]", "a[1]", "a[2]", "b[0]"]

@@ -15,7 +15,8 @@ from api.test_operation import Elements
 from dashboard.conftest import Site, running
 from dashboard.hostile import STRINGS
 from oraculo.api.paths import segment
-from oraculo.ports.store import Batch, DeadLetter
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Batch
 
 ALL = "hostis"
 
@@ -39,7 +40,7 @@ async def tries(page: Page, shown: str | None = None) -> None:
     """Nothing of it became an element or ran; and it is there to be read."""
     assert await page.evaluate("[window.owned ?? null, document.querySelectorAll('[data-owned]').length]") == [None, 0]
     if shown is not None:
-        assert shown in await page.locator("h1").text_content()  # type: ignore[operator]
+        assert shown in await page.locator("h1").text_content()
 
 
 async def test_150_hostile_strings_in_every_field(browser: Browser, tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from core.given import coleta, dag, execucao, flow, plan
-from oraculo.core.compensation import extended
+from oraculo.core.compensation import grown, started
 from oraculo.core.plan import Plan
 from oraculo.core.vocabulary import FanIn
-from oraculo.dashboard.layout import MOST, drawing
+from oraculo.dashboard.layout import NODES_DRAWN, drawing
 from oraculo.dashboard.timeline import ranges
+from runtime.test_evaluation import started as started_story
 
 
 def drawn(wanted: Plan) -> dict[str, Any]:
@@ -34,6 +35,22 @@ def drawn(wanted: Plan) -> dict[str, Any]:
 
 def labels(picture: dict[str, Any]) -> list[tuple[str, int]]:
     return [(node["label"], node["count"]) for node in picture["nodes"]]
+
+
+def test_a_map_is_one_node_with_all_its_items() -> None:
+    tasks = {
+        "a": {"fonte": "a"},
+        "m": {"para_cada": list(range(9)), "faz": {"fonte": "b"}, "depende": ["a"], "fan_in": {"modo": "primeiro"}},
+        "vazio": {"para_cada": [], "faz": {"fonte": "b"}},
+        "fim": {"executador": "fim", "depende": ["m"]},
+    }
+    story = started_story(tasks)
+    before = drawn(story.state.plan)
+    story.ok(0)
+    after = drawn(story.state.plan)
+    assert [labels(before)[n] for n in range(2)] == [("a", 1), ("fim", 1)]
+    assert sorted(labels(after)) == [("a", 1), ("fim", 1), ("m", 10), ("vazio", 1)]
+    assert len(before["edges"]) == len(after["edges"]) == 2
 
 
 def test_a_few_of_each() -> None:
@@ -69,7 +86,7 @@ def test_any_graph() -> None:
 
 def test_what_undoes_stands_behind_what_is_undone() -> None:
     asked = flow({"a": [], "b": ["a"], "c": ["b"]})
-    before, after = drawn(asked), drawn(extended(asked, [2, 1, 0]))
+    before, after = drawn(asked), drawn(grown(asked, started(asked, [2, 1, 0])))
     assert [(node["kind"], node["label"]) for node in before["nodes"]] == [("execucao", name) for name in "abc"]
     assert [(node["kind"], node["label"], node["members"]) for node in after["nodes"][3:]] == [
         ("desfaz", "c", [3, 1]), ("desfaz", "b", [4, 1]), ("desfaz", "a", [5, 1]),
@@ -80,7 +97,7 @@ def test_what_undoes_stands_behind_what_is_undone() -> None:
 def test_what_undoes_is_no_part_of_what_it_undoes() -> None:
     """They share queue, kind and neighbours, and are many."""
     asked = flow({f"t{n}": [] for n in range(8)})
-    picture = drawn(extended(asked, list(range(7, -1, -1))))
+    picture = drawn(grown(asked, started(asked, list(range(7, -1, -1)))))
     assert [(node["kind"], node["members"]) for node in picture["nodes"]] == [
         ("execucao", [0, 8]), ("desfaz", [8, 8]),
     ]  # fmt: skip
@@ -92,7 +109,7 @@ def test_a_large_graph_is_folded_by_layers(width: int) -> None:
     for layer in range(1, 6):
         depends |= {f"{layer}-{n}": [f"{layer - 1}-{n}", f"{layer - 1}-{(n + 1) % width}"] for n in range(width)}
     picture = drawn(dag(depends))
-    assert len(picture["nodes"]) <= MOST
+    assert len(picture["nodes"]) <= NODES_DRAWN
 
 
 def test_ranges() -> None:

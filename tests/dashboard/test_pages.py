@@ -16,17 +16,19 @@ from api.conftest import BOTH, Start, app, client, client_of, oraculo, settings_
 from api.test_operation import Elements, assert_self_contained
 from oraculo.api.app import create_app
 from oraculo.api.session import Sessions
-from oraculo.bootstrap import Oraculo
 from oraculo.dashboard.forms import checked
 from oraculo.dashboard.routes import ROUTERS
+from oraculo.service import Oraculo
 
 KEY = "orc_test_chave-secreta"
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-PAGES = ("/", "/?window=7d", "/runs", "/runs/abc", "/dead-letters", "/workers", "/new", "/new?from=abc")
+PAGES = ("/", "/?window=7d", "/runs", "/runs/abc", "/schedules", "/dead-letters", "/workers", "/security", "/new",
+         "/new?from=abc")  # fmt: skip
 ACTIONS = [
     "/ui/runs/cancel", "/ui/runs/retry", "/ui/dead-letters/requeue", "/ui/dead-letters/discard",
     "/ui/dead-letters/1/edited", "/ui/new/preview", "/ui/new/submit", "/ui/preferences", "/ui/logout",
+    "/ui/schedules/pause",
 ]  # fmt: skip
 
 
@@ -62,9 +64,9 @@ async def test_every_page_is_self_contained(client: httpx2.AsyncClient) -> None:
 
 async def test_the_first_page_teaches_the_next_command(client: httpx2.AsyncClient) -> None:  # noqa: F811
     response = await client.get("/", headers=HTML)
-    assert "oraculo demo" in response.text
-    assert "curl -X POST http://test/api/v1/orchestrations" in response.text
-    assert "oraculo demo" in (await client.get("/runs", headers=HTML)).text
+    assert "oraculo worker oraculo.collectors.all:worker" in response.text
+    assert "curl -X POST http://oraculo.test/api/v1/orchestrations" in response.text
+    assert "oraculo worker oraculo.collectors.all:worker" in (await client.get("/runs", headers=HTML)).text
     assert "oraculo worker" in (await client.get("/workers", headers=HTML)).text
     assert "oraculo dlq" in (await client.get("/dead-letters", headers=HTML)).text
 
@@ -110,6 +112,21 @@ async def test_no_other_site_can_act(client: httpx2.AsyncClient, path: str) -> N
     for headers, sent in shapes:
         response = await post(client, path, sent, headers)
         assert response.status_code in (403, 415), (path, headers)
+
+
+async def test_schedules_are_shown_paused_and_started(client: httpx2.AsyncClient) -> None:  # noqa: F811
+    agenda = {"cron": "0 6 * * *", "fuso": "UTC", "requisicao": BOTH}
+    assert (await client.put("/api/v1/schedules/diario", json=agenda)).status_code == 201
+    page = await client.get("/schedules", headers=HTML)
+    assert page.text.count("T06:00:00") >= 10 and "diario" in page.text
+    token = token_of(page)
+    assert (await post(client, "/ui/schedules/pause", token, nome="diario", motivo="<b>fonte</b>")).status_code == 303
+    assert "&lt;b&gt;fonte" in (await client.get("/schedules", headers=HTML)).text
+    begun = await post(client, "/ui/schedules/trigger", token, nome="diario")
+    assert begun.status_code == 303 and begun.headers["location"].startswith("/runs/diario%40")
+    await post(client, "/ui/schedules/resume", token, nome="diario")
+    assert (await client.get("/api/v1/schedules/diario")).json()["pausada"] is None
+    assert (await post(client, "/ui/schedules/nada", token, nome="diario")).status_code == 404
 
 
 async def test_a_token_is_of_one_session(client: httpx2.AsyncClient) -> None:  # noqa: F811
@@ -183,8 +200,10 @@ async def test_a_session_reads_everything_and_changes_nothing_without_its_token(
         sent = await client.post("/api/v1/orchestrations", json=BOTH, headers={"X-CSRF-Token": token})
         assert sent.status_code == 202
         assert (await post(client, "/ui/new/submit", "", text="{}")).status_code == 403
+        stolen = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
         out = await post(client, "/ui/logout", token)
         assert out.headers["location"] == "/login"
+        assert (await client.get("/api/v1/orchestrations", headers={"Cookie": stolen})).status_code == 401
         assert (await client.get("/runs", headers=HTML)).status_code == 303
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import httpx2
 from playwright.async_api import Browser, expect
-from services.server import free_port
+from tools.servers.server import free_port
 
 from cli.processes import Server, environment
 from dashboard.conftest import readers
+from waiting import DEADLINE_S, until
 
 STEPS = 5
 
@@ -44,9 +45,7 @@ async def test_all_three_resume_without_a_gap(browser: Browser, tmp_path: Path) 
                 )
             for page in pages:
                 await page.evaluate("window.same = true")
-            async with asyncio.timeout(20):
-                while not (tmp_path / "watch.jsonl").stat().st_size:  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
+            await until(lambda: (tmp_path / "watch.jsonl").stat().st_size)
             for n in range(2):
                 (tmp_path / f"pode{n}").touch()
             for page in pages:
@@ -60,7 +59,7 @@ async def test_all_three_resume_without_a_gap(browser: Browser, tmp_path: Path) 
             for page in pages:
                 await expect(page.locator("[data-progress]")).to_have_text(f"{STEPS}/{STEPS}")
                 await expect(page.locator("[data-status]")).to_contain_text("concluded")
-            assert await asyncio.to_thread(watching.wait, 30) == 0
+            assert await asyncio.to_thread(watching.wait, DEADLINE_S) == 0
             events = (await client.get("/api/v1/orchestrations/vigiada/events")).json()["events"]
             numbers = [event["seq"] for event in events]
             assert numbers == list(range(1, len(events) + 1))

@@ -16,12 +16,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from services.temporal import Temporal
+from tools.servers.temporal import Temporal
 
-from engines.temporal_world import World, closed, connected, marked, opened, until
-from oraculo.core.cognitive import TaskNode
+from engines.temporal_world import World, closed, connected, marked, opened
 from oraculo.core.commands import Approve
-from oraculo.runtime.work import Work
+from oraculo.core.flow.cognitive import TaskNode
+from oraculo.ports.work import Work
+from waiting import until
 
 FOLDER = Path(__file__).parent / "histories"
 LONG = ("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=20")
@@ -81,12 +82,24 @@ async def continues_as_new(world: World) -> str:
     return name
 
 
+async def a_failure_by_hand_that_counted_as_done(world: World) -> str:
+    """As releases before `answer-by-hand` took it: whatever the signal said, the ticket had completed."""
+    name, (first, second) = await world.submit(2)
+    orders = [await world.order(first), await world.order(second)]
+    handle = world.temporal.get_workflow_handle(f"orch-{name}")
+    for order in orders:
+        await handle.signal("ticket_completed", args=[order["ticket_id"], {"status": "FAILED", "error_message": "não"}])
+    await world.result(name)
+    return name
+
+
 STORIES: tuple[Callable[[World], Awaitable[str]], ...] = (
     collects_then_executes,
     fails_and_is_tried_again,
     runs_out_of_time,
     is_approved_fails_and_is_undone,
     continues_as_new,
+    a_failure_by_hand_that_counted_as_done,
 )
 
 

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from services.temporal import settings_of
 from temporalio.client import Client
+from tools.servers.temporal import settings_of
 
 from acceptance.journals import replay
 from contracts.engine_cases import answer
-from oraculo.bootstrap import Oraculo
-from oraculo.core.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
 from oraculo.core.commands import Start
+from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
 from oraculo.core.vocabulary import Kind, RiskBand
 from oraculo.engines.temporal.engine import TemporalEngine
 from oraculo.ports.broker import Settlement
-from oraculo.runtime.intake import result_work
-from oraculo.runtime.work import Work
-from oraculo.settings import load
+from oraculo.ports.work import Work
+from oraculo.runtime.answers import AnswerReader
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 from oraculo.wire import names
-
-PATIENCE = 20.0
+from waiting import DEADLINE_S, until
 
 
 class World:
@@ -41,7 +39,7 @@ class World:
 
     @property
     def temporal(self) -> Client:
-        client = self.engine.link._client
+        client = self.engine.connection._client
         assert client is not None
         return client
 
@@ -53,8 +51,8 @@ class World:
         return accepted.correlation_id, sources
 
     async def order(self, source: str, kind: str = "escavador") -> dict[str, Any]:
-        broker = self.engine.broker
-        found = await broker.fetch(f"{kind}_{source}", limit=1, wait=PATIENCE)
+        broker = self.oraculo.broker
+        found = await broker.fetch(f"{kind}_{source}", limit=1, wait=DEADLINE_S)
         assert found, f"no order for {source}"
         await broker.settle([Settlement(one) for one in found])
         order: dict[str, Any] = json.loads(found[0].body)
@@ -62,29 +60,29 @@ class World:
 
     async def answer(self, *orders: dict[str, Any], dados: Any = 1, errors: list[Any] | None = None) -> None:
         said = [answer(order, dados, errors=errors) for order in orders]
-        works = [result_work(json.dumps(one).encode(), names.RESULTS) for one in said]
+        works = [AnswerReader()(json.dumps(one).encode(), names.RESULTS) for one in said]
         await self.engine.submit(works)
 
     async def plan(self, *tasks: TaskNode, approval: bool = False) -> str:
         """A plan of Fluxo C whose tickets go to the queue of its own name; its id."""
-        name, now = f"p{secrets.token_hex(4)}", self.engine.clock.now()
+        name, now = f"p{secrets.token_hex(4)}", self.oraculo.now()
         nodes = tuple(replace(task, worker=name) for task in tasks)
         order = tuple(task.task_id for task in tasks)
         wanted = CognitivePlan(name, "i1", nodes, order, RiskBand.HIGH, requires_approval=approval)
         plan = plan_of(wanted, FlowRules(), now, partial(names.queue_of, Kind.EXECUCAO), name=name)
-        run = self.engine.numbers.next(now)
+        run = self.engine.next_run()
         await self.engine.submit([Work(Start(run, name, plan), name, fresh=True)])
         return name
 
     async def result(self, name: str) -> dict[str, Any]:
-        found = await self.oraculo.result(name, wait=PATIENCE)
+        found = await self.oraculo.result(name, wait=DEADLINE_S)
         assert found is not None
         return found
 
     async def check(self, name: str) -> None:
         """The journal replays to itself."""
         run = await self.oraculo.run_of(name)
-        replay(run, (await self.engine.store.load([run]))[run])
+        replay(run, (await self.oraculo.store.load([run]))[run])
 
 
 @asynccontextmanager
@@ -97,20 +95,12 @@ async def opened(folder: Path, url: str, **env: str) -> AsyncIterator[World]:
 
 
 async def connected(world: World) -> World:
-    async with asyncio.timeout(PATIENCE):
-        while world.engine.failing is not None:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await until(lambda: world.engine.status().outage is None)
     return world
 
 
-async def until(what: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not await what():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-
-
 async def marked(world: World) -> bool:
-    return world.engine.link.marked
+    return world.engine.connection.marked
 
 
 async def closed(world: World, name: str, count: int) -> bool:

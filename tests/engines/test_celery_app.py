@@ -7,10 +7,12 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from celery.exceptions import Retry
 
-from oraculo import settings
-from oraculo.errors import SettingsError
-from oraculo.settings import Settings
+from oraculo.bootstrap.celery import task_broker_of
+from oraculo.errors import SettingsError, StoreError
+from oraculo.settings import settings
+from oraculo.settings.settings import Settings
 
 ENV = {"ORACULO_ENGINE": "celery", "ORACULO_STORE": "postgresql://db/oraculo", "ORACULO_BROKER": "redis://r:6379/0"}
 
@@ -24,7 +26,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Importing it makes an application of the environment."""
     for name, value in ENV.items():
         monkeypatch.setenv(name, value)
-    return importlib.import_module("oraculo.engines.celery.app")
+    return importlib.import_module("oraculo.apps.celery.app")
 
 
 @pytest.mark.parametrize(
@@ -32,11 +34,32 @@ def made(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     [
         ({}, "redis://r:6379/0"),
         ({"ORACULO_BROKER": "nats://n:4222,amqp://u:p@m:5672/v?prefetch=9"}, "amqp://u:p@m:5672/v"),
+        ({"ORACULO_BROKER": "pyamqp://guest@rabbitmq//"}, "amqp://guest@rabbitmq//"),
+        ({"ORACULO_CELERY_BROKER": "pyamqp://guest@rabbitmq//"}, "pyamqp://guest@rabbitmq//"),
         ({"ORACULO_CELERY_BROKER": "rediss://c/1?ssl_cert_reqs=required"}, "rediss://c/1?ssl_cert_reqs=required"),
     ],
 )
 def test_where_tasks_travel(made: ModuleType, env: dict[str, str], broker: str) -> None:
-    assert made.broker_of(chosen(**env)) == broker
+    assert task_broker_of(chosen(**env)) == broker
+
+
+@pytest.mark.parametrize("name", ["iniciar_coleta", "iniciar_execucao"])
+def test_tasks_that_carry_orders_are_retried_three_times(
+    made: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importlib.import_module("oraculo.apps.celery.tasks")
+    task = made.app.tasks[name]
+    assert task.max_retries == 3
+    sent: list[object] = []
+    again = SimpleNamespace(apply_async=lambda: sent.append(name))
+    monkeypatch.setattr(task, "signature_from_request", lambda *_, **__: again)
+    task.push_request(retries=50, called_directly=False)
+    try:  # what a program begins with it is never given up: a retry after the fiftieth is asked for, not refused
+        with pytest.raises(Retry):
+            task.retry(exc=StoreError("away"), throw=True, countdown=1, **task.retry_kwargs)
+    finally:
+        task.pop_request()
+    assert sent == [name]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +81,7 @@ def test_a_broker_that_celery_cannot_use_needs_another(made: ModuleType) -> None
     with pytest.raises(
         SettingsError, match=r"^ORACULO_CELERY_BROKER='' is not allowed.*ORACULO_BROKER is nats://n:4222"
     ):
-        made.broker_of(chosen(ORACULO_BROKER="nats://n:4222"))
+        task_broker_of(chosen(ORACULO_BROKER="nats://n:4222"))
 
 
 def test_a_password_is_not_shown() -> None:
@@ -101,16 +124,16 @@ def test_pools(made: ModuleType) -> None:
 
 
 def test_redis_gives_the_tasks_of_a_dead_worker_away_before_long(made: ModuleType) -> None:
-    from oraculo.engines.celery import host, tasks
+    from oraculo.apps.celery import process, tasks
 
     redis = made.make(chosen()).conf.broker_transport_options["visibility_timeout"]
-    assert tasks.AGAIN["retry_backoff_max"] < redis
-    assert redis > host.HANGS
+    assert tasks.RETRY_POLICY["retry_backoff_max"] < redis
+    assert redis > process.TASK_TIMEOUT_S
     assert made.make(chosen(ORACULO_BROKER="amqp://m")).conf.broker_transport_options == {"confirm_publish": True}
 
 
 def test_tasks_that_never_end_do_not_keep_processes_alive(made: ModuleType) -> None:
-    from oraculo.engines.celery.autoscale import ALWAYS_THERE, Autoscaler
+    from oraculo.apps.celery.autoscale import ALWAYS_THERE, Autoscaler
 
     assert set(ALWAYS_THERE) == {entry["task"] for entry in made.app.conf.beat_schedule.values()}
     scaler = Autoscaler(pool=None, max_concurrency=4)

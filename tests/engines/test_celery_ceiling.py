@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -15,11 +14,12 @@ from contracts.writing import begin, write
 from core.given import Story
 from core.test_flow import made, node
 from databases import database, opened
-from engines.test_celery_app import ENV
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.core.vocabulary import RiskBand
-from oraculo.ports.sharing import SharedStore
-from oraculo.ports.store import Query, Summary
+from oraculo.ports.catalogue import Query, Summary
+from oraculo.ports.store import SharedStore
+from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
+from waiting import DEADLINE_S
 
 LONG, MOMENT = timedelta(minutes=10), timedelta(milliseconds=1)
 LIMIT = 3
@@ -40,35 +40,26 @@ class Ordered:
         return orders
 
 
-class Scheduling(Protocol):
-    active: bool
-    held_back: int
-
-    async def round(self) -> bool: ...
-
-
 class Fleet:
     """Processes on one database."""
 
-    def __init__(self, stack: AsyncExitStack, url: str, module: Any) -> None:
-        self._stack, self._url, self._module = stack, url, module
+    def __init__(self, stack: AsyncExitStack, url: str) -> None:
+        self._stack, self._url = stack, url
 
     async def store(self, lease: timedelta = LONG) -> SharedStore:
         store: SharedStore = await opened(self._stack, self._url)
         await store.join("alguém", lease)
         return store
 
-    def scheduler(self, store: SharedStore, forgotten: timedelta = LONG) -> tuple[Scheduling, Ordered]:
+    def scheduler(self, store: SharedStore, forgotten: timedelta = LONG) -> tuple[JournalCeiling, Ordered]:
         ordered = Ordered()
-        return self._module.Scheduler(store, MonotonicClock(), ordered, LIMIT, forgotten), ordered
+        return JournalCeiling(store, MonotonicClock(), ordered, LIMIT, forgotten), ordered
 
 
 @pytest.fixture
-async def fleet(monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name, value in ENV.items():  # importing it makes an application of the environment
-        monkeypatch.setenv(name, value)
+async def fleet() -> AsyncIterator[Fleet]:
     async with AsyncExitStack() as stack:
-        yield Fleet(stack, await database(), importlib.import_module("oraculo.engines.celery.schedule"))
+        yield Fleet(stack, await database())
 
 
 def plan(width: int, band: RiskBand = RiskBand.LOW) -> Story:
@@ -128,7 +119,7 @@ async def test_one_that_was_replaced_lets_nothing_out(fleet: Fleet) -> None:
     (first, ordered), (second, _) = fleet.scheduler(paused), fleet.scheduler(alive)
     await first.round()
     assert first.active
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(DEADLINE_S):
         while not second.active:  # until the lease of the first one is over
             await second.round()
     await write(alive, plan(2).started)
@@ -144,11 +135,11 @@ async def test_what_celery_lost_is_sent_again_and_takes_no_more_room(fleet: Flee
     await scheduler.round()
     assert ordered.new() == attempts(story, 0, 1, 2)
     await write(store, story.confirm(1))
-    scheduler._tick_at = 0.0  # type: ignore[attr-defined]
-    ordered.failing_since = object()  # type: ignore[assignment]
+    scheduler._tick_at = 0.0
+    ordered.failing_since = object()
     await scheduler.round()
     assert ordered.new() == [], "Celery's broker is away: it would only pile up"
-    scheduler._tick_at, ordered.failing_since = 0.0, None  # type: ignore[attr-defined]
+    scheduler._tick_at, ordered.failing_since = 0.0, None
     await scheduler.round()
     assert ordered.new() == attempts(story, 0, 2)
 

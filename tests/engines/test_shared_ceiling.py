@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from contracts.engine_cases import of_its_own
 from databases import database
-from oraculo.bootstrap import Oraculo
-from oraculo.settings import load
+from oraculo.runtime.effects.runner import EffectRunner
+from oraculo.runtime.kernel.kernel import Kernel
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 from servers import shared
+from waiting import until
 
 
 async def test_who_joins_has_its_part_at_once_and_the_others_soon() -> None:
@@ -26,12 +27,12 @@ async def test_who_joins_has_its_part_at_once_and_the_others_soon() -> None:
 
 
 def _limit(one: Oraculo) -> int:
-    ceiling = one.engine.performer.ceiling
+    engine = one.engine
+    assert isinstance(engine, Kernel) and isinstance(engine._effects, EffectRunner)
+    ceiling = engine._effects._ceiling
     assert ceiling is not None
     return ceiling.limit
 
 
 async def _becomes(one: Oraculo, limit: int) -> None:
-    async with asyncio.timeout(30):
-        while _limit(one) != limit:  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await until(lambda: _limit(one) == limit)

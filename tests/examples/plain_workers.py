@@ -15,11 +15,11 @@ import orjson
 import pytest
 
 from oraculo.ports.broker import Broker, Outgoing, Settlement
+from waiting import DEADLINE_S
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workers"
-SOON = 30.0
 INSTALL = 100.0  # seconds that npm may take
-FIELDS = {"correlation_id", "tipo_evento", "payload", "timestamp"}
+FIELDS = {"correlation_id", "tipo_evento", "payload", "timestamp", "ticket_id", "tentativa", "token"}
 Command = Callable[[Path], list[str]]
 
 
@@ -56,23 +56,27 @@ def order(fonte: str, number: int) -> Outgoing:
         "tipo_evento": "iniciar_coleta",
         "payload": {"fonte": fonte, "parametros": {"n": number}},
         "timestamp": "2025-10-14T12:00:00Z",
-        "ticket_id": "t",
+        "ticket_id": f"t-{number}",
+        "tentativa": 2,
+        "token": f"k-{number}",
     }
     return Outgoing(f"escavador_{fonte}", orjson.dumps(body), f"m-{number}")
 
 
 async def answers(broker: Broker, fonte: str, count: int) -> None:
-    """To as many orders, with the four required fields and nothing else."""
+    """To as many orders, with the four required fields, ticket, attempt and token, and nothing else."""
     found: dict[str, Any] = {}
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(DEADLINE_S):
         while len(found) < count:
-            got = await broker.fetch("orquestrador_resultados", limit=count, wait=SOON)
+            got = await broker.fetch("orquestrador_resultados", limit=count, wait=DEADLINE_S)
             await broker.settle([Settlement(delivery) for delivery in got])
             found |= {result["correlation_id"]: result for result in (orjson.loads(one.body) for one in got)}
     assert set(found) == {f"{fonte}-{number}" for number in range(count)}
     for name, result in found.items():
         assert set(result) == FIELDS and result["tipo_evento"] == "resultado_coleta"
-        dados = [{"fonte": fonte, "parametros": {"n": int(name.rpartition("-")[2])}}]
+        number = int(name.rpartition("-")[2])
+        assert (result["ticket_id"], result["tentativa"], result["token"]) == (f"t-{number}", 2, f"k-{number}")
+        dados = [{"fonte": fonte, "parametros": {"n": number}}]
         assert result["payload"] == {"fonte": fonte, "status": "ok", "dados": dados}
 
 
@@ -82,7 +86,7 @@ async def started(command: list[str], fonte: str, **env: str) -> asyncio.subproc
         *command, env={**os.environ, "FONTE": fonte, **env}, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(DEADLINE_S):
         assert f"escavador_{fonte}".encode() in await process.stdout.readline()
     return process
 
@@ -90,7 +94,7 @@ async def started(command: list[str], fonte: str, **env: str) -> asyncio.subproc
 async def stopped(process: asyncio.subprocess.Process) -> None:
     """As an operator does it; it ends well."""
     process.terminate()
-    async with asyncio.timeout(SOON):
+    async with asyncio.timeout(DEADLINE_S):
         assert await process.wait() == 0
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 import nats
 import pytest
 import redis
-from services.server import Server
+from tools.servers.server import Server
 
-from examples.plain_workers import SOON, Command, answers, ended, node_worker, order, python_worker, started, stopped
-from oraculo.parts import broker_of
-from oraculo.ports.broker import Broker
+from examples.plain_workers import Command, answers, ended, node_worker, order, python_worker, started, stopped
+from oraculo.adapters.brokers.connect import broker_of
+from oraculo.ports.broker import Broker, publish_confirmed
 from servers import own
+from waiting import until
 
 FONTE = "eco"
 QUEUE = f"escavador_{FONTE}"
@@ -63,7 +64,7 @@ CASES = {
 @pytest.mark.parametrize("first", ["the worker first", "the orchestrator first"])
 @pytest.mark.parametrize("language", ["python", "node"])
 @pytest.mark.parametrize("name", CASES)
-async def test_a_plain_worker_answers_with_the_four_required_fields(
+async def test_a_plain_worker_answers_with_the_ticket_and_the_attempt(
     tmp_path: Path, name: str, language: str, first: str
 ) -> None:
     case = CASES[name]
@@ -73,14 +74,16 @@ async def test_a_plain_worker_answers_with_the_four_required_fields(
         broker, process, sent = broker_of(server.url), None, 0
         try:
             if first == "the orchestrator first":
-                await broker.publish([order(FONTE, 0)])
+                await publish_confirmed(broker, [order(FONTE, 0)])
                 sent = 1
             process = await started(arguments, FONTE, **case.address(server))
-            await broker.publish([order(FONTE, number) for number in range(sent, ORDERS)])
+            await publish_confirmed(broker, [order(FONTE, number) for number in range(sent, ORDERS)])
             await answers(broker, FONTE, ORDERS)
-            async with asyncio.timeout(SOON):
-                while await case.held(server, broker):  # noqa: ASYNC110
-                    await asyncio.sleep(0.02)
+
+            async def nothing_held() -> bool:
+                return not await case.held(server, broker)
+
+            await until(nothing_held)
             await stopped(process)
         finally:
             await broker.close()

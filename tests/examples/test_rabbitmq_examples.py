@@ -16,9 +16,10 @@ import httpx2
 import pika
 import pytest
 
-from cli.processes import Server, eventually
+from cli.processes import Server
 from examples.plain_workers import npm
 from servers import own
+from waiting import eventually
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "workers" / "rabbitmq"
 ORDERS, RESULTS = "escavador_youtube", "orquestrador_resultados"
@@ -105,7 +106,8 @@ def oraculo(broker: Any, tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
 
 def submit(server: Server) -> str:
-    request = {"coletas": [{"fonte": "youtube", "parametros": {"canal": "x"}}], "timeout_s": 100}
+    coletas = [{"fonte": "youtube", "parametros": {"canal": canal}} for canal in ("x", "y")]
+    request = {"coletas": coletas, "timeout_s": 100}
     answer = httpx2.post(f"{server.url}/api/v1/orchestrations", json=request, timeout=30)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["correlation_id"])
@@ -138,7 +140,7 @@ class TestAsPrinted:
         eventually(lambda: correlation_id in heard.read_text())
 
     def test_the_order_is_there_first(self, broker: Any, run: Run, oraculo: Callable[..., Server]) -> None:
-        server = oraculo("?declare_after=60")
+        server = oraculo()
         correlation_id = submit(server)
         eventually(lambda: f"queue {ORDERS} does not exist yet" in server.log())
         heard = run(sys.executable, "seed_consumer.py")
@@ -146,7 +148,7 @@ class TestAsPrinted:
 
 
 class TestWorkers:
-    """They answer with the four required fields and nothing else."""
+    """They say which ticket and attempt they answer, so two collections of one source are told apart."""
 
     @pytest.fixture(params=["worker.py", "worker.mjs"])
     def worker(self, request: pytest.FixtureRequest, run: Run, tmp_path: Path) -> Callable[[], Path]:
@@ -174,7 +176,8 @@ class TestWorkers:
     def check(self, server: Server, correlation_id: str = "") -> None:
         document = result(server, correlation_id or submit(server))
         assert document["status"] == "concluida"
-        assert document["coletas"][0]["dados"] == [{"titulo": "vídeo de x"}]
+        dados = [coleta["dados"] for coleta in document["coletas"]]
+        assert dados == [[{"titulo": "vídeo de x"}], [{"titulo": "vídeo de y"}]]
 
 
 def installed(folder: Path) -> Path:

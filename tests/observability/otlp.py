@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import http.server
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from typing import Any, Self
 import grpc
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as service_grpc
+
+from waiting import eventually
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,12 @@ class Receiver:
     def named(self, name: str) -> list[Seen]:
         return [span for span in self.spans if span.name == name]
 
-    def until(self, condition: Callable[[Self], bool], patience: float = 30) -> None:
-        end = time.monotonic() + patience
-        while not condition(self):
-            assert time.monotonic() < end, [(span.name, span.attributes) for span in self.spans]
-            time.sleep(0.02)
+    def until(self, condition: Callable[[Self], bool]) -> None:
+        try:
+            eventually(lambda: condition(self))
+        except AssertionError as error:
+            error.add_note(f"spans: {[(span.name, span.attributes) for span in self.spans]}")
+            raise
 
     def __enter__(self) -> Self:
         if self.protocol == "grpc":
@@ -97,7 +99,7 @@ class Receiver:
             self._http.server_close()
 
 
-class _Servicer(service_grpc.TraceServiceServicer):  # type: ignore[misc]
+class _Servicer(service_grpc.TraceServiceServicer):
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-from deploy.observability import generate
-from deploy.observability.alerts import ALERTS
+from tools.observability import generate
+from tools.observability.alerts import ALERTS
 
 import servers
 
@@ -70,9 +70,3 @@ def test_alertmanager_names_alerts_that_exist() -> None:
             assert {f"Oraculo{one}" for one in part.split("|")} <= names
     receivers = {one["name"] for one in document["receivers"]}
     assert {document["route"]["receiver"], *(one["receiver"] for one in document["route"]["routes"])} <= receivers
-
-
-def test_filebeat_reads_what_is_logged() -> None:
-    document = yaml.safe_load((ROOT / "deploy" / "elk" / "filebeat.yml").read_text())
-    (parser,) = document["filebeat.inputs"][0]["parsers"]
-    assert parser["ndjson"]["expand_keys"] is True  # names with dots become objects, as the index template has them

@@ -12,14 +12,16 @@ import pytest
 import structlog
 
 from core.given import RUN, T0, Story, flow, plan
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.step import Step
 from oraculo.errors import StoreUnavailableError
 from oraculo.logs import deadlines
 from oraculo.logs.deadlines import DeadlineLog, level_of
-from oraculo.ports.observer import tell
-from oraculo.ports.store import Batch, Query, Summary
+from oraculo.ports.catalogue import Query, Summary
+from oraculo.ports.journal import Batch
+from oraculo.ports.observer import group_by_type
 from runtime.doubles import ManualClock
+from waiting import until
 
 FOUR_HOURS = timedelta(hours=4)
 
@@ -44,8 +46,8 @@ class Heard:
         self.clock = ManualClock()
         self.log = DeadlineLog(self.clock)
 
-    def tell(self, step: Step) -> None:
-        self.log.saw(Batch(step.at, [step]), tell([step]))
+    def group_by_type(self, step: Step) -> None:
+        self.log.saw(Batch(step.at, [step]), group_by_type([step]))
 
     def after(self, minutes: float) -> list[tuple[str, str, int]]:
         """Said by then, since it was asked last: how loud, of whom, seconds left."""
@@ -62,7 +64,7 @@ def started(run: int = RUN, **more: Any) -> Story:
 
 def test_half_an_hour_and_five_minutes_before_the_end() -> None:
     heard, story = Heard(), started()
-    heard.tell(story.started)
+    heard.group_by_type(story.started)
     name = story.state.correlation_id
     assert heard.after(209) == []
     assert heard.after(210.5) == [("warning", name, 29 * 60 + 30)]
@@ -79,8 +81,8 @@ def test_nothing_of_what_has_ended_is_short_anyway_or_is_no_plan_of_fluxo_c() ->
         Story(plan(1, timeout=14_400), run=RUN + 2),
     )
     for story in (over, short, plain):
-        heard.tell(story.started)
-    heard.tell(over.ok(0))
+        heard.group_by_type(story.started)
+    heard.group_by_type(over.ok(0))
     assert heard.after(239) == [] and list(heard.log._open) == [RUN + 1]
 
 
@@ -105,13 +107,11 @@ async def test_a_store_that_is_away_at_the_start_is_asked_again(monkeypatch: pyt
                 raise StoreUnavailableError("away")
             return await super().find(query)
 
-    monkeypatch.setattr(deadlines, "TICK", 0.001)
+    monkeypatch.setattr(deadlines, "CHECK_INTERVAL_S", 0.001)
     store, heard = Away(":memory:"), Heard()
     await store.open()
     await store.append(Batch(T0, [started().started]))
     running = asyncio.create_task(heard.log.run(store))
-    async with asyncio.timeout(10):
-        while not heard.log._open:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+    await until(lambda: heard.log._open)
     running.cancel()
     await store.close()

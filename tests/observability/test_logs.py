@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from acceptance.conftest import Server
-from cli.processes import eventually
 from observability.otlp import Receiver
 from oraculo import redaction
+from waiting import DEADLINE_S, eventually
 
 HERE = Path(__file__).parent
 DEPLOY = HERE.parents[1] / "deploy"
@@ -58,7 +58,7 @@ def test_one_orchestration_over_three_processes(tmp_path: Path) -> None:
     finally:
         for one in workers:
             one.terminate()
-            one.wait(30)
+            one.wait()
         assert server.terminate() == 0
     files = [tmp_path / "stderr.log", tmp_path / "worker" / "stderr.log", tmp_path / "other" / "stderr.log"]
     every = [(file, line) for file in files for line in lines(file)]
@@ -145,7 +145,7 @@ def test_a_planted_secret_is_nowhere(tmp_path: Path) -> None:
         finally:
             for process in (deaf, idle):
                 process.terminate()
-                process.wait(40)
+                process.wait(DEADLINE_S)
             assert server.terminate() == 0
     assert any("***" in text for text in said)  # the error of the worker was shown, without its secret
     assert any(one["authorization"] == f"Bearer {SECRETS['otel']}" for one in receiver.headers)

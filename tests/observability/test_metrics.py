@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -10,17 +9,23 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.conftest import settings_for
 from core.given import RUN, Story, at, plan
+from core.test_flow import made, node
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.prometheus.deadlines import Deadlines
-from oraculo.bootstrap import Oraculo
-from oraculo.core.commands import Command, RecordResult
+from oraculo.api.plans import desk_of
+from oraculo.api.serving import store_of
+from oraculo.core.access import LOCAL
+from oraculo.core.commands import RecordResult
 from oraculo.core.plan import Plan
 from oraculo.core.step import Step
 from oraculo.core.ticket_id import ticket_id
-from oraculo.ports.observer import tell
-from oraculo.ports.store import Batch
+from oraculo.core.vocabulary import Priority, RiskBand
+from oraculo.ports.journal import Batch
+from oraculo.ports.observer import group_by_type
+from oraculo.service import Oraculo
 from oraculo.wire import names
 from runtime.doubles import FailingBroker
+from waiting import until
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -44,9 +49,9 @@ class Told(Story):
         self.metrics = metrics or Metrics()
         super().__init__(plan, run=run)
 
-    def do(self, command: Command, when: float | None = None) -> Step:
-        done = super().do(command, when)
-        self.metrics.saw(Batch(done.at, [done]), tell([done]))
+    def recorded(self, before: int, done: Step) -> Step:
+        super().recorded(before, done)
+        self.metrics.saw(Batch(done.at, [done]), group_by_type([done]))
         return done
 
 
@@ -67,7 +72,7 @@ def test_a_success() -> None:
     assert value(metrics, "orchestration_tickets_completed_total", status="concluida", task_type="coleta") == 2
     assert value(metrics, "orchestration_ticket_duration_seconds_sum", status="concluida", task_type="coleta") == 5
     assert value(metrics, "orchestration_ticket_generation_duration_seconds_sum") == 1
-    assert value(metrics, "orchestration_journal_events_total") == story._state.version
+    assert value(metrics, "orchestration_journal_events_total") == story.state.version
 
 
 def test_retries_by_number_and_failures_by_cause() -> None:
@@ -117,31 +122,95 @@ def test_duplicates_by_where_they_came() -> None:
     assert value(metrics, "orchestrator_duplicates_detected_total", component="requests") == 3
 
 
+def test_conflicting_answers_are_counted() -> None:
+    story = Told(plan(1))
+    story.ok(0)
+    story.ok(0, b'"other"')
+    assert value(story.metrics, "orchestration_conflicting_answers_total") == 1
+
+
+PLAN = {
+    "plan_id": "p1", "intent_id": "i1", "risk_band": "medium", "execution_order": ["a"],
+    "tasks": [{"task_id": "a", "task_type": "EXECUTE", "description": "a", "dependencies": []}],
+}  # fmt: skip
+
+
 class TestDeadlines:
     def test_the_most_urgent_one_is_known_and_each_is_noticed_once(self) -> None:
         deadlines = Deadlines()
         for number, timeout in enumerate((100, 50, 200)):
-            deadlines.saw(Story(plan(1, timeout=timeout), run=RUN + number)._state)
-        assert deadlines.least(at(0)) == 50
+            deadlines.saw(Story(plan(1, timeout=timeout), run=RUN + number).state)
+        assert deadlines.least(at(0)) == {"none": 50}
         assert [deadlines.approaching(at(second)) for second in (39, 40, 41, 80, 300)] == [0, 1, 0, 1, 1]
         assert deadlines.ended(RUN + 1, at(45)) == 0  # it was noticed
-        assert deadlines.least(at(0)) == 100
+        assert deadlines.least(at(0)) == {"none": 100}
 
     def test_what_ends_between_two_looks_is_noticed_too(self) -> None:
         deadlines = Deadlines()
-        deadlines.saw(Story(plan(1, timeout=100))._state)
+        deadlines.saw(Story(plan(1, timeout=100)).state)
         assert deadlines.ended(RUN, at(90)) == 1
         assert deadlines.approaching(at(91)) == 0
 
     def test_those_that_ended_are_forgotten(self) -> None:
         deadlines = Deadlines()
-        state = Story(plan(1, timeout=100))._state
+        state = Story(plan(1, timeout=100)).state
         for number in range(5000):
             state.run = number
             deadlines.saw(state)
+            if number % 2:
+                deadlines.least(at(0))  # somebody looks while it is open
             deadlines.ended(number, at(1))
-        assert len(deadlines._by_deadline) <= 1001
-        assert deadlines.least(at(0)) is None
+        assert all(len(heap) <= 1001 for heap in (*deadlines._by_deadline.values(), deadlines._by_threshold))
+        assert deadlines.least(at(0)) == {}
+
+    def test_each_risk_band_has_its_own(self) -> None:
+        deadlines = Deadlines()
+        deadlines.saw(Story(plan(1, timeout=100)).state)
+        for number, band in enumerate((RiskBand.HIGH, RiskBand.LOW), 1):
+            deadlines.saw(Story(made(node("a"), band=band), run=RUN + number).state)
+        left = 4 * 3600.0
+        assert deadlines.least(at(0)) == {"none": 100, "high": left, "low": left}
+        deadlines.forget(RUN + 1)
+        assert deadlines.least(at(0)) == {"none": 100, "low": left}
+
+
+def test_how_urgent_tickets_were_that_went() -> None:
+    name = "orchestration_scheduler_priority_score"
+    story = Told(made(node("a"), node("b"), band=RiskBand.MEDIUM, priority=Priority.CRITICAL))
+    story.confirm(0)
+    assert value(story.metrics, f"{name}_count", risk_band="medium") == 1
+    assert value(story.metrics, f"{name}_sum", risk_band="medium") == 0.5685
+    story.confirm(1, when=100)  # of three minutes more than half are gone
+    assert round(value(story.metrics, f"{name}_sum", risk_band="medium"), 6) == round(0.5685 + 0.6885, 6)
+    assert value(story.metrics, f"{name}_count", risk_band="high") == 0
+
+
+async def test_after_a_restart_the_time_that_is_left_is_known_by_risk_band(tmp_path: Path) -> None:
+    name = "orchestration_sla_remaining_seconds"
+    async with Oraculo(settings_for(tmp_path)) as oraculo:
+        for one, seconds in (("a", 600), ("b", 900)):
+            await oraculo.submit({"coletas": [{"fonte": "youtube"}], "timeout_s": seconds, "correlation_id": one})
+        await desk_of(oraculo).accept(PLAN, actor=LOCAL)
+        await oraculo.engine.drained()
+    async with Oraculo(settings_for(tmp_path)) as oraculo:
+        await until(lambda: len(shown_of(oraculo, name)) == 2)
+        found = shown_of(oraculo, name)
+        assert set(found) == {"none", "medium"}
+        assert 0 < found["none"] <= 600 and 3 * 3600 < found["medium"] <= 4 * 3600
+        ended = next(known for known in oraculo.metrics._deadlines.urgent() if known[1].correlation_id == "a")
+        await oraculo.cancel("a")
+        await until(lambda: shown_of(oraculo, name)["none"] > 600)
+        oraculo.metrics._deadlines.opened(*ended)  # as one knows it whose neighbour has ended it
+        await until(lambda: shown_of(oraculo, name)["none"] < 600)
+        await oraculo.metrics.check_deadlines(store_of(oraculo))
+        assert shown_of(oraculo, name)["none"] > 600
+
+
+def shown_of(oraculo: Oraculo, name: str) -> dict[str, float]:
+    """The values of a gauge, by risk band."""
+    return {
+        dict(labels)["risk_band"]: value for (one, labels), value in samples(oraculo.metrics).items() if one == name
+    }
 
 
 async def test_a_process_measures_itself(tmp_path: Path) -> None:
@@ -155,9 +224,7 @@ async def test_a_process_measures_itself(tmp_path: Path) -> None:
             except Exception:
                 continue
         await oraculo.engine.drained()
-        async with asyncio.timeout(10):
-            while value(oraculo.metrics, "orchestration_event_loop_lag_seconds_count") == 0:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        await until(lambda: value(oraculo.metrics, "orchestration_event_loop_lag_seconds_count") != 0)
         found = samples(oraculo.metrics)
 
     def one(name: str, **labels: str) -> float:
@@ -182,9 +249,7 @@ async def test_what_no_broker_takes_grows_old(tmp_path: Path) -> None:
     async with Oraculo(settings_for(tmp_path), broker=broker) as oraculo:
         before = oraculo.now()
         await oraculo.submit({"coletas": [{"fonte": "youtube"}]})
-        async with asyncio.timeout(10):
-            while value(oraculo.metrics, "orchestration_outbox_oldest_seconds") <= 0.1:  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
-        oldest = oraculo.engine.performer.oldest
+        await until(lambda: value(oraculo.metrics, "orchestration_outbox_oldest_seconds") > 0.1)
+        oldest = oraculo.status().effects.oldest
         assert oldest is not None and oldest >= before
         broker.failures = 0

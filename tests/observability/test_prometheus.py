@@ -8,29 +8,31 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.observability.alerts import ALERTS, RECORDINGS
-from deploy.observability.panels import ROWS, Panel
-from services.prometheus import Prometheus
+from tools.observability.alerts import ALERTS, RECORDINGS
+from tools.observability.panels import ROWS, Panel
+from tools.servers.prometheus import Prometheus
 
 import servers
 from acceptance.conftest import Server
-from cli.processes import eventually
 from observability.otlp import Receiver
 from observability.truth import Truth
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.prometheus.families import described
+from waiting import eventually
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 API = "/api/v1/orchestrations"
 POISON = 11
-pytestmark = [pytest.mark.timeout(200), pytest.mark.xdist_group("observability-prometheus")]
+pytestmark = pytest.mark.xdist_group("observability-prometheus")
 
 PANELS = [panel for row in ROWS for panel in row.panels if panel.queries]
 SUM = re.compile(r"sum(?: by \(([^)]*)\))? \((?:rate\()?(\w+)\{([^}]*)\}(?:\[[^\]]*\]\))?\)")
@@ -102,11 +104,11 @@ class Load:
         return str(shown.json()["status"])
 
     def strange(self) -> None:
-        """A late answer, duplicates, poison, a request that is repeated, some that are wrong, one without a name."""
+        """A late answer, duplicates, one that disagrees, poison, a request that is repeated, wrong ones, nameless."""
         shown = self.server.call("GET", f"{API}/fora-do-prazo")
         assert shown is not None
         ticket = shown.json()["tickets"][0]
-        late = {
+        late: dict[str, Any] = {
             "correlation_id": "fora-do-prazo",
             "tipo_evento": "resultado_coleta",
             "payload": {"fonte": "ninguem", "status": "ok", "dados": 1},
@@ -114,8 +116,9 @@ class Load:
             "ticket_id": ticket["ticket_id"],
             "tentativa": ticket["tentativas"],
         }
-        for _ in range(3):
-            assert self.server.call("POST", "/api/v1/results", json=late) is not None
+        other = {**late, "payload": {**late["payload"], "dados": 2}}
+        for said in (late, late, late, other):
+            assert self.server.call("POST", "/api/v1/results", json=said) is not None
         unknown = {**late, "correlation_id": "de-outro-lugar", "ticket_id": None}
         for _ in range(POISON):
             assert self.server.call("POST", "/api/v1/results", json=unknown) is not None
@@ -176,10 +179,10 @@ def _played(server: Server, prometheus: Prometheus, kafka: Any, mongo: Any) -> S
     produced = _metric(server, "orchestration_kafka_messages_produced_total")
     kafka.kill()
     load.good(4, "depois")
-    eventually(lambda: _metric(server, "orchestration_broker_up", broker="kafka") == 0, 60)
+    eventually(lambda: _metric(server, "orchestration_broker_up", broker="kafka") == 0)
     mongo.kill()
     load.submit("aberta", coletas=[{"fonte": "ninguem"}])
-    eventually(lambda: _measured(server, "escavador_um"), 60)
+    eventually(lambda: _measured(server, "escavador_um"))
 
     def scraped() -> Truth | None:
         """Nothing happens any more, and Prometheus knows all of it."""
@@ -187,7 +190,9 @@ def _played(server: Server, prometheus: Prometheus, kafka: Any, mongo: Any) -> S
         wanted = [truth.total(f"orchestration_{name}") for name in ("journal_events_total", "dead_letters_waiting")]
         seen = prometheus.query("orchestration_journal_events_total")
         dead = prometheus.query("sum(orchestration_dead_letters_waiting)")
-        running = truth.open == 1 and truth.total("orchestration_tickets_published_total") > published
+        running = (
+            truth.open == 1 and not truth.owing and truth.total("orchestration_tickets_published_total") > published
+        )
         known = running and seen and dead and [float(one[0]["value"][1]) for one in (seen, dead)] == wanted
         return truth if known else None
 
@@ -288,12 +293,18 @@ def _quantile(scene: Scene, share: float, name: str, stands: list[dict[str, Any]
         return
     durations = sorted(scene.truth.observed[name])
     assert durations, name
-    true = durations[math.ceil(share * len(durations)) - 1]
+    (found,) = scene.prometheus.query(f"sum({name}_count)")
+    count = int(float(found["value"][1]))
+    overtaken = scene.truth.overtaken[name]
+    assert len(durations) - len(overtaken) <= count <= len(durations), (name, count, durations)
     buckets = [0.0, *(float(one["metric"]["le"]) for one in _buckets(scene, name)), math.inf]
-    index = next(i for i, bound in enumerate(buckets) if true <= bound)
-    assert buckets[max(0, index - 1)] <= value <= buckets[index], (name, share, true, value)
-    count = scene.prometheus.query(f"sum({name}_count)")
-    assert float(count[0]["value"][1]) == len(durations)
+    for missed in combinations(overtaken, len(durations) - count):
+        seen = sorted((Counter(durations) - Counter(missed)).elements())
+        true = seen[math.ceil(share * len(seen)) - 1]
+        index = next(i for i, bound in enumerate(buckets) if true <= bound)
+        if buckets[max(0, index - 1)] <= value <= buckets[index]:
+            return
+    raise AssertionError((name, share, durations, value))
 
 
 def _buckets(scene: Scene, name: str) -> list[dict[str, Any]]:
@@ -317,8 +328,23 @@ GAUGES: dict[str, Any] = {
     "Store": lambda scene, seen: _one(seen) == 1,
     "Waiting in queues": lambda scene, seen: _by(seen, "fila")["orquestrador_resultados"] == 0,
     "Oldest in queues": lambda scene, seen: "escavador_um" in _by(seen, "fila"),
+    "Consumers of queues": lambda scene, seen: "escavador_um" in _by(seen, "fila"),
+    "Sent to queues": lambda scene, seen: (
+        sum(seen.values()) >= scene.truth.total("orchestration_tickets_published_total") > 0
+    ),
+    "Answered from queues": lambda scene, seen: (
+        sum(seen.values())
+        == scene.truth.total("orchestration_tickets_completed_total", status="concluida")
+        + scene.truth.total("orchestration_attempt_failures_total", causa="erro")
+        > 0
+    ),
     "Least time left": lambda scene, seen: 3000 < _one(seen) < 3600,
-    "Dead letters waiting": lambda scene, seen: sum(seen.values()) == POISON,
+    "Dead letters waiting": lambda scene, seen: (
+        _by(seen, "fila")["orquestrador_resultados"] == POISON
+        and sum(seen.values()) - POISON
+        == scene.truth.total("orchestration_dead_letters_total", motivo="attempts_used_up")
+        > 0
+    ),
     "Consumer lag": lambda scene, seen: _one(seen) == 0,
     "Brokers that answer": lambda scene, seen: _by(seen, "broker") == {"kafka": 0, "redis": 1},
     "Published to": lambda scene, seen: _by(seen, "broker") == {"kafka": 0, "redis": 1},
@@ -375,8 +401,10 @@ def _durations(scene: Scene, labels: dict[str, str]) -> tuple[float, float]:
 ACTIVE = {
     "OraculoBrokerSwitched", "OraculoDeadlineApproaching", "OraculoBrokerDown", "OraculoDeadLettersWaiting",
     "OraculoSlaViolations", "OraculoSuccessRateLow", "OraculoBurnRateFast", "OraculoBurnRateSlow",
+    "OraculoConflictingAnswers",
 }  # fmt: skip
-POSSIBLE = {"OraculoDeadLettersGrow", "OraculoQueueUnattended"}  # by when the queues and the table were looked at
+# By when the queues and the table were looked at, and by how busy the machine is.
+POSSIBLE = {"OraculoDeadLettersGrow", "OraculoQueueUnattended", "OraculoEventLoopLag"}
 # Empty when somebody takes messages; nothing is projected here.
 CONDITIONAL = {"OraculoConsumerSilent", "OraculoProjectionBehind"}
 AT_ONCE = {one.name for one in ALERTS if one.lasts == "0m"}

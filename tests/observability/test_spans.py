@@ -12,8 +12,8 @@ from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.otel.spans import Span, spans_of
 from oraculo.core.commands import Approve
 from oraculo.core.step import Step
-from oraculo.ports.observer import tell
-from oraculo.ports.store import Batch, Recorded
+from oraculo.ports.journal import Batch, Recorded
+from oraculo.ports.observer import group_by_type
 from oraculo.wire import trace_context as context
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -146,7 +146,7 @@ class TestSampling:
         def close(self) -> None: ...
 
     def tracer(self, ratio: float, parent_based: bool = True) -> Tracer:
-        return Tracer(self.Nothing(), ratio=ratio, parent_based=parent_based)  # type: ignore[arg-type]
+        return Tracer(self.Nothing(), ratio=ratio, parent_based=parent_based)
 
     def test_the_callers_decision_is_followed(self) -> None:
         tracer = self.tracer(0)
@@ -195,8 +195,8 @@ class TestWhatIsKept:
         tracer = Tracer(kept)
         for step in steps:
             step.state.traceparent = CALLER
-            tracer.saw(Batch(step.at, [step]), tell([step]))
-        await tracer.close(kept)  # type: ignore[arg-type]
+            tracer.saw(Batch(step.at, [step]), group_by_type([step]))
+        await tracer.close(kept)
         assert tracer._events == 0 and not tracer._seen and not tracer._answers
         return kept
 
@@ -215,7 +215,7 @@ class TestWhatIsKept:
             assert [len(spans) for spans in kept.sent] == [3]
 
     async def test_the_oldest_are_forgotten_when_there_is_too_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("oraculo.adapters.sinks.otel.MOST_EVENTS", 5)
+        monkeypatch.setattr("oraculo.adapters.sinks.otel.MAX_EVENTS_IN_MEMORY", 5)
         story = Story(plan(2))
         kept = await self.told(story, [story.started, story.ok(0, when=1), story.ok(1, when=2)])
         assert kept.asked == 1 and len(kept.sent[0]) == 3

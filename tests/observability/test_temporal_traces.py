@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from opentelemetry.context import Context
 from redis import Redis
-from services.temporal import settings_of
 from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
+from tools.servers.temporal import settings_of
 
 import servers
 from acceptance.replicas import Replica
@@ -26,17 +26,17 @@ from databases import database
 from engines.temporal_world import World, connected, opened
 from observability.otlp import Receiver, Seen
 from oraculo.adapters.sinks.otel.export import Exporter
-from oraculo.engines.temporal import link
+from oraculo.engines.temporal import connection
 from oraculo.engines.temporal.codec import CONVERTER
-from oraculo.engines.temporal.link import connect
+from oraculo.engines.temporal.connection import connect
 from oraculo.engines.temporal.sandbox import SANDBOX
 from oraculo.engines.temporal.tracing import Tracing
 from oraculo.engines.temporal.workflow import WORKFLOWS
-from oraculo.runtime.intake import result_work
+from oraculo.runtime.answers import AnswerReader
 from oraculo.wire import names
 from oraculo.wire import trace_context as context
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.xdist_group("engine-temporal")]
+pytestmark = pytest.mark.xdist_group("engine-temporal")
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -127,7 +127,7 @@ async def history(world: World, name: str) -> WorkflowHistory:
 
 
 async def test_a_replay_makes_no_span_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "REMEMBERED", 0)  # every workflow task replays what was before it
+    monkeypatch.setattr(connection, "MAX_CACHED_WORKFLOWS", 0)  # every workflow task replays what was before it
     with Receiver("http") as receiver:
         where = {"OTEL_EXPORTER_ENDPOINT": receiver.url}
         async with opened(tmp_path, servers.shared("temporal"), **where) as world:
@@ -153,7 +153,7 @@ async def test_what_is_asked_and_what_is_said_by_hand(tmp_path: Path) -> None:
             await connected(world)
             name, (source,) = await world.submit(1)
             await world.order(source)
-            handle = (await connect(world.engine.link.address, "by hand")).get_workflow_handle(f"orch-{name}")
+            handle = (await connect(world.engine.connection.address, "by hand")).get_workflow_handle(f"orch-{name}")
             await handle.query("get_status")
             await handle.signal("tickets_completed", "nothing that it understands")
             assert await world.oraculo.cancel(name)
@@ -191,7 +191,7 @@ async def test_a_workers_own_context_is_shown(tmp_path: Path) -> None:
                 own = context.child(order["traceparent"], span)
                 said = answer(order, 1) | ({"traceparent": own} if source == "a" else {})
                 headers = {"traceparent": own} if source == "b" else {}
-                await world.engine.submit([result_work(json.dumps(said).encode(), names.RESULTS, headers)])
+                await world.engine.submit([AnswerReader()(json.dumps(said).encode(), names.RESULTS, headers)])
             await world.result(accepted.correlation_id)
         assert {span.parent for span in receiver.named("orchestrator.result")} == {"a" * 16, "b" * 16}
 
@@ -217,8 +217,8 @@ def test_spans_of_a_library_hide_secrets_and_are_counted() -> None:
 
 OFF = """
 import asyncio, sys
-from oraculo.bootstrap import Oraculo
-from oraculo.settings import load
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 
 async def run():
     env = {"ORACULO_ENGINE": "temporal", "ORACULO_STORE": "sqlite://", "TEMPORAL_PORT": "1"}

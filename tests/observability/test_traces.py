@@ -10,17 +10,17 @@ from typing import Any
 
 import pika
 import pytest
-from services.server import Server as Service
+from tools.servers.server import Server as Service
 
 import servers
 from acceptance.conftest import Server
 from api.conftest import settings_for
 from observability.otlp import Receiver, Seen
-from oraculo.bootstrap import Oraculo
 from oraculo.core.commands import RecordResult, Start
 from oraculo.core.vocabulary import Kind
-from oraculo.runtime.intake import result_work
-from oraculo.runtime.work import Work
+from oraculo.ports.work import Work
+from oraculo.runtime.answers import AnswerReader
+from oraculo.service import Oraculo
 from oraculo.wire import trace_context as context
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -152,10 +152,10 @@ async def test_a_trace_goes_on_after_a_restart(tmp_path: Path) -> None:
         async with Oraculo(settings) as first:
             accepted = await first.submit(body)
             await first.engine.submit([result(accepted.run, "a")])
-            (before,) = await first.engine.broker.fetch("escavador_b", limit=1, wait=5)
+            (before,) = await first.broker.fetch("escavador_b", limit=1, wait=5)
         assert receiver.spans == []
         async with Oraculo(settings) as second:
-            (again,) = await second.engine.broker.fetch("escavador_b", limit=1, wait=5)
+            (again,) = await second.broker.fetch("escavador_b", limit=1, wait=5)
             assert again.headers == before.headers
             sent = context.parse(again.headers["traceparent"])
             assert sent is not None
@@ -174,10 +174,10 @@ async def test_a_trace_goes_on_after_a_restart(tmp_path: Path) -> None:
 async def test_off_nothing_is_made_and_a_callers_context_is_passed_on(tmp_path: Path) -> None:
     async with Oraculo(settings_for(tmp_path)) as oraculo:
         await oraculo.submit({"coletas": [{"fonte": "a"}]})
-        (order,) = await oraculo.engine.broker.fetch("escavador_a", limit=1, wait=5)
+        (order,) = await oraculo.broker.fetch("escavador_a", limit=1, wait=5)
         assert order.headers == {} and b"traceparent" not in order.body
         await oraculo.submit({"coletas": [{"fonte": "a"}]}, traceparent=CALLER)
-        (order,) = await oraculo.engine.broker.fetch("escavador_a", limit=1, wait=5)
+        (order,) = await oraculo.broker.fetch("escavador_a", limit=1, wait=5)
         assert context.trace_id(order.headers["traceparent"]) == TRACE
         assert oraculo.tracer is None
 
@@ -188,7 +188,7 @@ async def test_the_context_of_a_message_is_that_of_its_envelope_or_of_its_header
     answer = {**message, "tipo_evento": "resultado_coleta", "payload": {"fonte": "a", "dados": 1}}
     headers = {"traceparent": CALLER}
     async with Oraculo(settings_for(tmp_path)) as oraculo:
-        for translate, body in ((oraculo.reception.from_message, request), (result_work, answer)):
+        for translate, body in ((oraculo.requests.from_message, request), (AnswerReader(), answer)):
             for work in (
                 translate(json.dumps(body).encode(), "q", headers),
                 translate(json.dumps({**body, "traceparent": CALLER}).encode(), "q", {}),

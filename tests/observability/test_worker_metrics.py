@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import httpx2
-from services.server import free_port
+import pytest
+from tools.servers.server import free_port
 
 from acceptance.conftest import Server
-from cli.processes import eventually
 from observability.test_logs import start
 from oraculo.adapters.sinks.prometheus.port import metrics_port
 from oraculo.adapters.sinks.prometheus.worker import WorkerMetrics
+from oraculo.cli.serve import serve_metrics
 from oraculo.core.vocabulary import Kind
+from oraculo.service import Oraculo
+from oraculo.settings import settings
+from waiting import eventually
 
 
 def get(port: int, path: str = "/metrics") -> str:
@@ -44,7 +49,7 @@ def test_processes_serve_their_own(tmp_path: Path) -> None:
         assert 'orchestration_workflows_completed_total{risk_band="none",status="erro"} 1.0' in get(ports[0])
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait()
         assert server.terminate() == 0
 
 
@@ -62,6 +67,27 @@ async def test_whatever_is_asked_of_the_port(tmp_path: Path) -> None:
                 pass
             writer.close()
         assert await asyncio.to_thread(get, port) == "a 1\n"
+
+
+async def test_where_there_is_kafka_a_server_has_its_metrics_on_the_usual_port_unless_that_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    port = free_port()
+    monkeypatch.setattr(settings, "USUAL_METRICS_PORT", port)
+    chosen = settings.load({"KAFKA_BOOTSTRAP_SERVERS": "kafka:9092"}, None)
+    named = settings.load({"ORACULO_METRICS_PORT": str(port)}, None)
+    assert chosen.server_metrics_port == port
+    assert settings.load({}, None).server_metrics_port is None
+    assert (
+        settings.load({"KAFKA_BOOTSTRAP_SERVERS": "k:1", "ORACULO_METRICS_PORT": ""}, None).server_metrics_port is None
+    )
+    oraculo = Oraculo(settings.load({"ORACULO_STORE": "sqlite://"}, None))
+    async with oraculo, AsyncExitStack() as stack:
+        await serve_metrics(oraculo, chosen, stack)
+        assert "orchestration_workflows_active" in await asyncio.to_thread(get, port)
+        await serve_metrics(oraculo, chosen, stack)  # it is taken, and nobody asked for it by name
+        with pytest.raises(OSError):
+            await serve_metrics(oraculo, named, stack)
 
 
 def test_kinds_of_errors_are_bounded() -> None:

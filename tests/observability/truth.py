@@ -5,25 +5,30 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import Counter, defaultdict
+from datetime import timedelta
 from pathlib import Path
 
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core import events as ev
+from oraculo.core.flow.profile import flow_in
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import Cause, Status
-from oraculo.ports.store import Recorded
+from oraculo.ports.journal import Recorded
 from oraculo.wire.flow import telemetry
 
 Labels = frozenset[tuple[str, str]]
 P = "orchestration_"
+SOON = timedelta(seconds=10)  # a next attempt that begins so soon may overtake the sinks on a busy machine
 
 
 class Truth:
     def __init__(self, store: Path) -> None:
         self.series: dict[str, Counter[Labels]] = defaultdict(Counter)
         self.observed: dict[str, list[float]] = defaultdict(list)
+        self.overtaken: dict[str, list[float]] = defaultdict(list)  # of these a sink may have come too late
         self.endings: dict[str, tuple[float, int]] = {}  # status → sum of durations, how many
         self.open = 0
+        self.owing = 0  # orchestrations with orders that no broker has confirmed yet
         self.told: Counter[str] = Counter()  # record of Fluxo C → how often it is told on a topic
         asyncio.run(self._read(store))
 
@@ -59,6 +64,7 @@ class Truth:
         confirmed: set[tuple[int, int]] = set()
         state = fold([(journal[0].at, journal[0].events[:1])])
         self.open += 1
+        self.owing += bool(fold((one.at, one.events) for one in journal).owes)
         for step in journal:
             self._add(f"{P}journal_events_total", len(step.events))
             before = (
@@ -66,7 +72,7 @@ class Truth:
             )
             for event in step.events:
                 self._event(event, step, before, confirmed)
-            if state.plan.flow is not None:
+            if flow_in(state.plan) is not None:
                 after = fold((one.at, one.events) for one in journal if one.first <= step.first)
                 self.told.update(one.record for one in telemetry.tell(after, step.first, step.at, step.events))
 
@@ -107,6 +113,9 @@ class Truth:
                 kind = _type(state, position)
                 self._add(f"{P}retries_total", task_type=kind, retry_attempt=str(attempt))
                 self._failed(position, kind, cause, step, state)
+                if cause is Cause.TIMEOUT and event.retry_at - step.at < SOON:
+                    name = f"{P}deadline_lateness_seconds"
+                    self.overtaken[name].append(self.observed[name][-1])
             case ev.TicketFailed(position, attempt, status):
                 self._published(position, attempt, confirmed)
                 self._ticket(position, status.value, step, state)
@@ -121,6 +130,8 @@ class Truth:
                         self._add(f"{P}sla_violations_total", task_type=_type(state, position), **_band(state))
             case ev.LateAnswerKept():
                 self._add(f"{P}late_answers_total")
+            case ev.ConflictingAnswerKept():
+                self._add(f"{P}conflicting_answers_total")
             case ev.NoticeDelivered():
                 self._add(f"{P}notifications_total", resultado="entregue")
             case ev.NoticeFailed():
@@ -150,20 +161,20 @@ class Truth:
             self._observe(f"{P}compensation_duration_seconds", since, step)
 
     def _generated(self, state: Orchestration, position: int) -> None:
-        flow = state.plan.flow
+        flow = flow_in(state.plan)
         priority = "NORMAL" if flow is None else flow.priority.value
         about = {"task_type": _type(state, position), "priority": priority, **_band(state)}
         self._add(f"{P}tickets_generated_total", **about)
 
     def _observe(self, name: str, since: object, step: Recorded) -> None:
-        self.observed[name].append(max(0.0, (step.at - since).total_seconds()))  # type: ignore[operator]
+        self.observed[name].append(max(0.0, (step.at - since).total_seconds()))
 
 
 def _band(state: Orchestration) -> dict[str, str]:
-    flow = state.plan.flow
+    flow = flow_in(state.plan)
     return {"risk_band": "none" if flow is None else flow.risk_band.value}
 
 
 def _type(state: Orchestration, position: int) -> str:
-    flow = state.plan.flow
+    flow = flow_in(state.plan)
     return state.plan.tasks[position].kind.value if flow is None else flow.specs[position].task_type.value

@@ -10,18 +10,23 @@ from datetime import datetime, timedelta
 
 from core.given import T0
 from oraculo.adapters.brokers.memory import MemoryBroker
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.state import Orchestration
 from oraculo.errors import BrokerUnavailableError, BusyError, SinkUnavailableError, StoreUnavailableError
-from oraculo.ports.broker import Outgoing, Settlement
+from oraculo.ports.broker import Outgoing, PublishReport, Settlement
+from oraculo.ports.journal import Batch
 from oraculo.ports.notifier import Notice, Outcome, Receipt
 from oraculo.ports.projection import Entry, Sink
-from oraculo.ports.store import Batch, Store, SystemEvent
-from oraculo.runtime.handle import Handled, Handler
+from oraculo.ports.store import Store
+from oraculo.ports.system_events import SystemEvent
+from oraculo.ports.work import Outcome as WorkOutcome
+from oraculo.ports.work import Work
 from oraculo.runtime.ids import RunNumbers
-from oraculo.runtime.work import Group, Work
-from oraculo.runtime.work import Outcome as WorkOutcome
+from oraculo.runtime.kernel.commands import Group
+from oraculo.runtime.kernel.handler import Handler
+from oraculo.runtime.kernel.states import States
+from oraculo.runtime.kernel.transaction import Transaction
 
 
 class ManualClock:
@@ -32,6 +37,12 @@ class ManualClock:
 
     def now(self) -> datetime:
         return self._now
+
+    def not_before(self, at: datetime) -> None:
+        self._now = max(self._now, at)
+
+    def follow(self, at: datetime) -> None:
+        self._now = at
 
     def forward(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
@@ -60,12 +71,12 @@ class FailingBroker(MemoryBroker):
         self.settle_failures = 0
         self.refused = asyncio.Event()  # a message was refused
 
-    async def publish(self, messages: Sequence[Outgoing]) -> None:
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
         if self.failures:
             self.failures -= 1
             self.refused.set()
-            raise BrokerUnavailableError("the broker is away")
-        await super().publish(messages)
+            return PublishReport(messages, reason="the broker is away")
+        return await super().publish(messages)
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
         if self.settle_failures:
@@ -127,16 +138,20 @@ class DirectEngine:
         self.store = store
         self.clock = clock
         self.numbers = RunNumbers()
-        self.handler = Handler(store, clock)
+        self.states = States(store)
+        self.handler = Handler(store, clock, self.states)
         self.busy = False
-        self.handled: list[Handled] = []
+        self.handled: list[Transaction] = []
 
     def admit(self, count: int = 1) -> None:
         if self.busy:
             raise BusyError("full")
 
-    async def submit(self, works: list[Work]) -> list[WorkOutcome]:
-        group = Group(len(works), asyncio.get_running_loop().create_future())
+    def next_run(self) -> int:
+        return self.numbers.next(self.clock.now())
+
+    async def submit(self, works: list[Work], *, piecewise: bool = False) -> list[WorkOutcome]:
+        group = Group(len(works), asyncio.get_running_loop().create_future(), piecewise)
         for index, work in enumerate(works):
             work.group, work.index = group, index
         with contextlib.suppress(StoreUnavailableError):  # the group has it

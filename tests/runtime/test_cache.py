@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from core.given import Story, plan
-from oraculo.runtime.cache import StateCache
+from oraculo.runtime.kernel.cache import StateCache
 
 
 def story(run: int, width: int = 1) -> Story:

@@ -9,7 +9,7 @@ from oraculo.core.events import TicketsDispatched
 from oraculo.core.state import Orchestration, evolve
 from oraculo.core.step import step
 from oraculo.core.ticket_id import ticket_id
-from oraculo.runtime.ceiling import Ceiling
+from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling
 
 RUN = 77
 
@@ -26,7 +26,7 @@ def everything(_what: str) -> bool:
 
 
 def test_the_most_urgent_go_first_and_no_more_than_may() -> None:
-    ceiling: Ceiling[str] = Ceiling(2)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(2)
     for position, (name, score) in enumerate([("low", 0.3), ("high", 0.9), ("mid", 0.5), ("high too", 0.9)]):
         ceiling.add((RUN, position, 1), lambda score=score: score, name)
     assert ceiling.due(everything) == ["high", "high too"]
@@ -36,7 +36,7 @@ def test_the_most_urgent_go_first_and_no_more_than_may() -> None:
 
 def test_what_ended_makes_room() -> None:
     state = running(3)
-    ceiling: Ceiling[str] = Ceiling(2)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(2)
     for position in range(3):
         ceiling.add((RUN, position, 1), lambda: 0.5, f"t{position}")
     assert ceiling.due(everything) == ["t0", "t1"]
@@ -49,7 +49,7 @@ def test_what_ended_makes_room() -> None:
 
 
 def test_what_nobody_wants_takes_no_room() -> None:
-    ceiling: Ceiling[str] = Ceiling(1)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(1)
     ceiling.add((RUN, 0, 1), lambda: 0.9, "closed meanwhile")
     ceiling.add((RUN, 1, 1), lambda: 0.5, "wanted")
     assert ceiling.due(lambda what: what == "wanted") == ["wanted"]
@@ -57,7 +57,7 @@ def test_what_nobody_wants_takes_no_room() -> None:
 
 
 def test_what_nobody_wants_does_not_wait() -> None:
-    ceiling: Ceiling[str] = Ceiling(0)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(0)
     for position, name in enumerate(("closed meanwhile", "wanted")):
         ceiling.add((RUN, position, 1), lambda: 0.5, name)
     ceiling.rescore(lambda what: what == "wanted")
@@ -66,7 +66,7 @@ def test_what_nobody_wants_does_not_wait() -> None:
 
 def test_an_attempt_is_over_when_the_next_one_is_owed_in_the_same_step() -> None:
     state = running(1)
-    ceiling: Ceiling[str] = Ceiling(1)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(1)
     ceiling.with_workers(state)
     evolve(state, TicketsDispatched([0], 2), T0)
     ceiling.add((RUN, 0, 2), lambda: 0.5, "again")
@@ -77,7 +77,7 @@ def test_an_attempt_is_over_when_the_next_one_is_owed_in_the_same_step() -> None
 
 def test_who_waits_becomes_more_urgent() -> None:
     scores = {"old": 0.3, "new": 0.5}
-    ceiling: Ceiling[str] = Ceiling(0)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(0)
     for position, name in enumerate(scores):
         ceiling.add((RUN, position, 1), lambda name=name: scores[name], name)
     scores["old"] = 1.0
@@ -87,7 +87,7 @@ def test_who_waits_becomes_more_urgent() -> None:
 
 
 def test_after_a_restart_what_is_with_workers_counts() -> None:
-    ceiling: Ceiling[str] = Ceiling(3)
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(3)
     ceiling.with_workers(running(2))
     ceiling.with_workers(running(2))  # twice does no harm
     assert ceiling.out == 2

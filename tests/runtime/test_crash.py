@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from oraculo.runtime import crash
+from waiting import DEADLINE_S
 
 
 @pytest.fixture(autouse=True)
@@ -50,5 +51,5 @@ def test_it_stops_once_until_it_is_let_go_on() -> None:
         _, status = os.waitpid(process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGSTOP
         process.send_signal(signal.SIGCONT)
-        said, _ = process.communicate(timeout=30)
+        said, _ = process.communicate(timeout=DEADLINE_S)
     assert (process.returncode, said.split()) == (0, ["0", "1", "2", "3"])

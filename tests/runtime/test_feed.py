@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import asyncio
 
-from oraculo.runtime.feed import Feed
+from oraculo.runtime.watchers import RunWatchers
 
 
 async def test_watchers_are_told_of_their_own_orchestration_only() -> None:
-    feed = Feed()
+    feed = RunWatchers()
     with feed.watch(1) as one, feed.watch(2) as two:
         feed.changed(1)
         assert one.is_set() and not two.is_set()
@@ -15,7 +15,7 @@ async def test_watchers_are_told_of_their_own_orchestration_only() -> None:
 
 
 async def test_everybody_who_waits_for_the_end_gets_the_result() -> None:
-    feed = Feed()
+    feed = RunWatchers()
     waiting = [feed.ending(7) for _ in range(3)]
     feed.ended(7, b"{}")
     assert await asyncio.gather(*waiting) == [b"{}"] * 3
@@ -23,7 +23,7 @@ async def test_everybody_who_waits_for_the_end_gets_the_result() -> None:
 
 
 async def test_who_gave_up_is_forgotten() -> None:
-    feed = Feed()
+    feed = RunWatchers()
     future = feed.ending(7)
     feed.forget(7, future)
     feed.forget(7, future)

@@ -13,11 +13,13 @@ from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import UnknownIdError
 from oraculo.ports.broker import Outgoing
-from oraculo.runtime.gateway import FORGET_WORKER, Gateway
-from oraculo.runtime.intake import result_work
-from oraculo.runtime.work import Work
+from oraculo.ports.work import Work
+from oraculo.runtime import leases
+from oraculo.runtime.answers import AnswerReader
+from oraculo.runtime.leases import WORKER_FORGOTTEN_AFTER, HttpLeases
 from oraculo.wire import names, payloads
 from runtime.doubles import FailingBroker, ManualClock
+from waiting import DEADLINE_S
 
 QUEUE = "escavador_fonte0"
 
@@ -31,7 +33,7 @@ class Desk:
         self.asked = asyncio.Event()
         self.answering = asyncio.Event()
         self.answering.set()
-        self.gateway = Gateway(broker, clock, self._state_of)
+        self.gateway = HttpLeases(broker, clock, self._state_of)
 
     async def _state_of(self, run: int) -> Orchestration | None:
         self.asked.set()
@@ -73,7 +75,7 @@ class TestLease:
         waiting = asyncio.create_task(desk.lease(wait=60))
         await asyncio.sleep(0)
         await desk.publish()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             assert len(await waiting) == 1
 
     async def test_no_more_than_asked_for(self, broker: FailingBroker, clock: ManualClock) -> None:
@@ -124,7 +126,7 @@ class TestNotWanted:
         waiting = asyncio.create_task(desk.lease(wait=60))
         await desk.asked.wait()
         await desk.publish(1)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             assert [lease.ticket for lease in await waiting] == [(ticket_id(RUN, 1), 1)]
 
     async def test_still_wanted(self, desk: Desk) -> None:
@@ -269,9 +271,26 @@ async def test_who_is_seen_and_what_they_hold(broker: FailingBroker, clock: Manu
     await desk.gateway.lease("executador_x", 1, 0, "b")
     assert desk.gateway.load() == {"a": 2, "b": 1}
     assert desk.gateway.workers["b"].queues == {QUEUE, "executador_x"}
-    clock.forward(FORGET_WORKER.total_seconds() + 1)
+    clock.forward(WORKER_FORGOTTEN_AFTER.total_seconds() + 1)
     await desk.gateway.sweep()
     assert desk.gateway.workers == {} and desk.gateway.load() == {}
+
+
+async def test_made_up_names_do_not_fill_the_memory(broker: FailingBroker, clock: ManualClock) -> None:
+    gateway = HttpLeases(broker, clock, _nothing)
+    for number in range(3 * leases.WORKERS_MAX):
+        gateway.saw(f"w{number}", f"q{number}")
+    for number in range(3 * leases.WORKER_MAX_QUEUES):
+        for worker in range(300):
+            gateway.saw(f"w{worker}", f"q{number}")
+    assert len(gateway.workers) == leases.WORKERS_MAX
+    assert max(len(seen.queues) for seen in gateway.workers.values()) <= leases.WORKER_MAX_QUEUES
+    assert sum(len(seen.queues) for seen in gateway.workers.values()) == leases.QUEUES_REMEMBERED_MAX
+    assert await gateway.lease("escavador_x", 1, 0, "one more") == []  # it is served all the same
+    clock.forward(WORKER_FORGOTTEN_AFTER.total_seconds() + 1)
+    await gateway.sweep()
+    gateway.saw("later", "q")
+    assert [(seen.name, seen.queues) for seen in gateway.workers.values()] == [("later", {"q"})]
 
 
 class TestOverTheBroker:
@@ -283,17 +302,17 @@ class TestOverTheBroker:
             "timestamp": "2025-10-14T12:00:00Z",
             **more,
         }
-        return result_work(orjson.dumps(message), names.RESULTS)
+        return AnswerReader()(orjson.dumps(message), names.RESULTS)
 
     def test_who_answers_is_known(self, clock: ManualClock) -> None:
-        gateway = Gateway(FailingBroker(), clock, _nothing)
+        gateway = HttpLeases(FailingBroker(), clock, _nothing)
         for _ in range(3):
             gateway.heard(self.answer({"fonte": "blog", "dados": 1}, worker="maria"))
         gateway.heard(self.answer({"fonte": "rss", "dados": 1}, worker="maria"))
         gateway.heard(self.answer({"fonte": "blog", "dados": 1}))
         gateway.heard(self.answer({"fonte": "b" * 100_000, "dados": 1}, worker="maria"))
         gateway.heard(self.answer({"dados": 1}))
-        gateway.heard(result_work(b"?", names.RESULTS))
+        gateway.heard(AnswerReader()(b"?", names.RESULTS))
         seen = {one.name: (sorted(one.queues), one.answered, one.over) for one in gateway.workers.values()}
         assert seen == {
             "maria": (["escavador_blog", "escavador_rss"], 4, "broker"),

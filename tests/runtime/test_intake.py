@@ -17,11 +17,13 @@ from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import BrokerUnavailableError, BusyError
 from oraculo.ports.broker import Outgoing
-from oraculo.runtime import intake as module
-from oraculo.runtime.intake import Intake, result_work
-from oraculo.runtime.work import Work
+from oraculo.ports.work import Work
+from oraculo.runtime import consumer as module
+from oraculo.runtime.answers import AnswerReader
+from oraculo.runtime.consumer import QueueConsumer
 from oraculo.wire import names, strict_json
 from runtime.doubles import DirectEngine, FailingBroker, FailingStore
+from waiting import DEADLINE_S, until
 from wire.strategies import ANYTHING_LIKE_AN_ENVELOPE, bounded
 from wire.test_strict_json import REFUSED
 
@@ -44,7 +46,7 @@ def result(position: int = 0, *, name: str = "a", run: int = RUN, **payload: Any
 class Desk:
     def __init__(self, broker: FailingBroker, engine: DirectEngine) -> None:
         self.broker, self.engine = broker, engine
-        self.intake = Intake(broker, QUEUE, result_work, engine.submit)
+        self.intake = QueueConsumer(broker, QUEUE, AnswerReader(), engine.submit)
 
     async def begin(self, wanted: Plan) -> None:
         await self.engine.submit([Work(Start(RUN, "a", wanted, "f"), "a")])
@@ -62,17 +64,15 @@ def desk(broker: FailingBroker, engine: DirectEngine) -> Desk:
 async def test_a_full_house_leaves_messages_in_their_queue(
     desk: Desk, broker: FailingBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "FULL_PAUSE", 0.001)
+    monkeypatch.setattr(module, "FULL_POLL_S", 0.001)
     full = True
-    intake = Intake(broker, QUEUE, result_work, desk.engine.submit, lambda: full)
+    intake = QueueConsumer(broker, QUEUE, AnswerReader(), desk.engine.submit, lambda: full)
     await broker.publish([Outgoing(QUEUE, b"x", "")])
     running = asyncio.create_task(intake.run())
     await asyncio.sleep(0.02)
     assert broker.depths()[QUEUE] == (1, 0) and intake.taken() == 0
     full = False
-    async with asyncio.timeout(5):
-        while broker.depths()[QUEUE] != (0, 0):  # noqa: ASYNC110
-            await asyncio.sleep(0)
+    await until(lambda: broker.depths()[QUEUE] == (0, 0))
     assert intake.taken() == 1
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -80,26 +80,26 @@ async def test_a_full_house_leaves_messages_in_their_queue(
 
 class TestResultWork:
     def test_a_result(self) -> None:
-        work = result_work(result(), QUEUE)
+        work = AnswerReader()(result(), QUEUE)
         assert isinstance(work.command, RecordResult) and work.command.kind is Kind.COLETA
         assert (work.correlation_id, work.queue, work.body) == ("a", QUEUE, result())
 
     @pytest.mark.parametrize("what", REFUSED)
     def test_bytes_that_are_no_message(self, what: str) -> None:
         raw, code = REFUSED[what]
-        work = result_work(raw, QUEUE)
+        work = AnswerReader()(raw, QUEUE)
         assert work.command is None and work.dead is not None
         assert (work.dead.reason, work.dead.body, work.dead.queue) == (code, raw, QUEUE)
 
     def test_an_order_in_the_queue_of_results(self) -> None:
         raw = result().replace(b"resultado_coleta", b"iniciar_coleta")
-        dead = result_work(raw, QUEUE).dead
+        dead = AnswerReader()(raw, QUEUE).dead
         assert dead is not None and (dead.reason, dead.correlation_id) == ("unexpected_event", "a")
 
     @given(st.one_of(st.binary(max_size=200), ANYTHING_LIKE_AN_ENVELOPE.map(strict_json.dumps)))
     @bounded
     def test_it_never_raises(self, raw: bytes) -> None:
-        work = result_work(raw, QUEUE)
+        work = AnswerReader()(raw, QUEUE)
         assert (work.command is None) != (work.dead is None)
 
 
@@ -138,13 +138,13 @@ class TestTake:
     async def test_not_durable_is_given_back_and_nothing_is_lost(
         self, desk: Desk, store: FailingStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(module, "RETRY_DELAY", 0.01)
+        monkeypatch.setattr(module, "RETRY_DELAY_S", 0.01)
         await desk.begin(plan(2))
         store.failures = 1
         await desk.arrive(result(0), result(1), b"poison")
         assert (await store.summary("a")).open == 2 and await store.dead_letters() == []
         again = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(DEADLINE_S):
             while len(again) < 3:
                 again += await desk.broker.fetch(QUEUE, limit=10, wait=5)
         await desk.intake.take(again)
@@ -163,7 +163,7 @@ class TestTake:
         async def busy(works: list[Work]) -> list[Any]:
             raise BusyError("stopping")
 
-        intake = Intake(broker, QUEUE, result_work, busy)
+        intake = QueueConsumer(broker, QUEUE, AnswerReader(), busy)
         await broker.publish([Outgoing(QUEUE, b"x", "")])
         await intake.take(await broker.fetch(QUEUE, limit=1, wait=0))
         assert len(broker._timers) == 1
@@ -172,7 +172,7 @@ class TestTake:
 async def test_it_runs_for_ever_and_survives_a_broker_that_is_away(
     broker: FailingBroker, engine: DirectEngine, store: FailingStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RETRY_DELAY", 0.01)
+    monkeypatch.setattr(module, "RETRY_DELAY_S", 0.01)
     fetch, failures, seen = broker.fetch, [1, 2], asyncio.Event()
 
     async def flaky(queue: str, *, limit: int, wait: float) -> Any:
@@ -187,9 +187,9 @@ async def test_it_runs_for_ever_and_survives_a_broker_that_is_away(
         return outcomes
 
     monkeypatch.setattr(broker, "fetch", flaky)
-    running = asyncio.create_task(Intake(broker, QUEUE, result_work, submit).run())
+    running = asyncio.create_task(QueueConsumer(broker, QUEUE, AnswerReader(), submit).run())
     await broker.publish([Outgoing(QUEUE, b"poison", "")])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(DEADLINE_S):
         await seen.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from oraculo.errors import BrokerUnavailableError
-from oraculo.ports.broker import Delivery, Outgoing
+from oraculo.ports.broker import BrokerTraits, Delivery, Outgoing, PublishReport
 from oraculo.runtime import probes as module
-from oraculo.runtime.intake import Intake, result_work
+from oraculo.runtime.answers import AnswerReader
+from oraculo.runtime.consumer import QueueConsumer
 from oraculo.runtime.probes import QUEUE, SILENT_AFTER, Prober
 from oraculo.wire import names
-from oraculo.worker_transport import BrokerTransport
+from oraculo.worker.transport import BrokerTransport
 from runtime.doubles import DirectEngine, FailingBroker, ManualClock
+from waiting import until
 
 
 class Deaf(FailingBroker):
@@ -47,7 +48,7 @@ class Told:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "PROBE_TIMEOUT_S", 0.05)
     monkeypatch.setattr(module, "AGAIN", 0.0)
 
 
@@ -114,12 +115,12 @@ async def test_it_measures_what_waits_and_what_is_promised(clock: ManualClock) -
 
 class TestSilence:
     @pytest.fixture
-    def desk(self, engine: DirectEngine, clock: ManualClock) -> tuple[Deaf, Intake, Prober]:
+    def desk(self, engine: DirectEngine, clock: ManualClock) -> tuple[Deaf, QueueConsumer, Prober]:
         broker = Deaf()
-        intake = Intake(broker, names.RESULTS, result_work, engine.submit)
+        intake = QueueConsumer(broker, names.RESULTS, AnswerReader(), engine.submit)
         return broker, intake, Prober({"um": broker}, clock, [intake])
 
-    async def test_messages_wait_and_the_consumer_gets_none(self, desk: tuple[Deaf, Intake, Prober]) -> None:
+    async def test_messages_wait_and_the_consumer_gets_none(self, desk: tuple[Deaf, QueueConsumer, Prober]) -> None:
         broker, intake, prober = desk
         await broker.publish([Outgoing(names.RESULTS, b"x", "")])
         intake.asking = True
@@ -129,7 +130,7 @@ class TestSilence:
         await prober.look_for_silence("um")
         assert broker.resets == 1
 
-    async def test_one_that_gets_some_is_only_slow(self, desk: tuple[Deaf, Intake, Prober]) -> None:
+    async def test_one_that_gets_some_is_only_slow(self, desk: tuple[Deaf, QueueConsumer, Prober]) -> None:
         broker, intake, prober = desk
         await broker.publish([Outgoing(names.RESULTS, b"x", "") for _ in range(20)])
         intake.asking = True
@@ -138,7 +139,9 @@ class TestSilence:
             await prober.look_for_silence("um")
         assert broker.resets == 0
 
-    async def test_one_that_does_not_ask_is_busy_with_something_else(self, desk: tuple[Deaf, Intake, Prober]) -> None:
+    async def test_one_that_does_not_ask_is_busy_with_something_else(
+        self, desk: tuple[Deaf, QueueConsumer, Prober]
+    ) -> None:
         broker, _intake, prober = desk
         await broker.publish([Outgoing(names.RESULTS, b"x", "")])
         for _ in range(10):
@@ -149,7 +152,7 @@ class TestSilence:
         self, engine: DirectEngine, clock: ManualClock
     ) -> None:
         deaf, fine = Deaf(), Deaf()
-        intake = Intake(deaf, names.RESULTS, result_work, engine.submit)
+        intake = QueueConsumer(deaf, names.RESULTS, AnswerReader(), engine.submit)
         prober = Prober({"surdo": deaf, "bom": fine}, clock, [intake])
         await deaf.publish([Outgoing(names.RESULTS, b"x", "")])
         intake.asking = True
@@ -163,28 +166,28 @@ class TestSilence:
         broker = Deaf()
         transport = BrokerTransport(broker)
         assert await transport.take("escavador_x", 1, 0) == []
-        prober = Prober({"um": broker}, clock, transport.ears.values())
+        prober = Prober({"um": broker}, clock, transport.watches.values())
         await broker.publish([Outgoing("escavador_x", b"x", "")])
         for _ in range(SILENT_AFTER + 1):
-            transport.ears["escavador_x"].heard([])
+            transport.watches["escavador_x"].heard([])
             await prober.look_for_silence("um")
         assert broker.resets == 1
 
     async def test_a_worker_beside_a_slow_one_is_not_deaf(self, clock: ManualClock) -> None:
         class Divided(Deaf):
-            partitioned = True
+            traits = BrokerTraits(partitioned=True)
 
         broker = Divided()
         transport = BrokerTransport(broker)
         await transport.take("escavador_x", 1, 0)
-        prober = Prober({"um": broker}, clock, transport.ears.values())
+        prober = Prober({"um": broker}, clock, transport.watches.values())
         await broker.publish([Outgoing("escavador_x", b"x", "")])
         for _ in range(10):
-            transport.ears["escavador_x"].heard([])
+            transport.watches["escavador_x"].heard([])
             await prober.look_for_silence("um")
         assert broker.resets == 0
 
-    async def test_an_empty_queue_is_no_silence(self, desk: tuple[Deaf, Intake, Prober]) -> None:
+    async def test_an_empty_queue_is_no_silence(self, desk: tuple[Deaf, QueueConsumer, Prober]) -> None:
         broker, intake, prober = desk
         intake.asking = True
         for _ in range(10):
@@ -195,14 +198,12 @@ class TestSilence:
 @pytest.mark.usefixtures("quick")
 async def test_it_goes_on_for_ever(clock: ManualClock) -> None:
     class Away(Deaf):
-        async def publish(self, messages: Sequence[Outgoing]) -> None:
-            raise BrokerUnavailableError("away")
+        async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
+            return PublishReport(messages, reason="away")
 
     told = Told()
     prober = Prober({"um": Away(), "dois": Deaf()}, clock, probed=told, every=0.0)
     running = asyncio.create_task(prober.run())
-    async with asyncio.timeout(5):
-        while told.probes.count(("um", False)) < 5 or told.probes.count(("dois", True)) < 5:  # noqa: ASYNC110
-            await asyncio.sleep(0)
+    await until(lambda: told.probes.count(("um", False)) >= 5 and told.probes.count(("dois", True)) >= 5)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from contracts.writing import begin, finished, write
 from core.given import Story, at, plan
 from oraculo.errors import SinkUnavailableError
+from oraculo.ports.cursors import Lag
 from oraculo.ports.projection import Entry
-from oraculo.ports.store import SystemEvent
+from oraculo.ports.system_events import SystemEvent
 from oraculo.runtime import project
-from oraculo.runtime.project import Projection, Projections, least_read
+from oraculo.runtime.project import Projection, Projections, unread
 from runtime.doubles import Copies, FailingStore, ManualClock
 
 
@@ -78,7 +80,7 @@ async def test_it_goes_on_where_it_was_after_a_restart(
 async def test_a_batch_that_is_refused_comes_again_as_it_was(
     store: FailingStore, sink: Copies, projection: Projection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project, "AT_ONCE", 2)
+    monkeypatch.setattr(project, "BATCH_STEPS", 2)
     stories = await history(store)
     while len(sink.seen) < len(numbers(stories)):
         sink.failures = 1
@@ -122,9 +124,9 @@ async def test_what_a_sink_does_not_want_is_not_handed_over(
 async def test_what_is_not_in_memory_is_loaded(
     store: FailingStore, sink: Copies, projection: Projection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project, "MAX_TICKETS", 1)
+    monkeypatch.setattr(project, "MAX_TICKETS_IN_MEMORY", 1)
     projection._give_up()  # with that bound from now on
-    monkeypatch.setattr(project, "AT_ONCE", 1)
+    monkeypatch.setattr(project, "BATCH_STEPS", 1)
     stories = await history(store)
     while await projection.round():
         pass
@@ -143,14 +145,31 @@ async def test_system_events_have_a_cursor_of_their_own(
     await projection.round()
     await projection.round()
     assert [one.body["n"] for one in sink.events] == [0, 1, 2]
-    assert least_read(await store.cursors()) == ("cópias", 0)
+    assert await unread(store, {}) == ("cópias", Lag())
+
+
+async def test_what_is_of_another_type_is_not_unread(store: FailingStore, sink: Copies, clock: ManualClock) -> None:
+    sink.tipo = "fluxo"
+    projection = Projection(store, sink, clock)
+    await projection.round()
+    await finished(store)
+    types = {sink.name: "fluxo"}
+    found = await unread(store, types)
+    assert found is not None and found[1].steps == 0 and found[1].read == (await store.lag(0)).end
+    behind = await unread(store, {})
+    assert behind is not None and behind[1].steps == 2 and await unread(store, {}, ignored=[sink.name]) is None
+    wanted = await finished(store, wanted=replace(plan(1), tipo="fluxo"))
+    found = await unread(store, types)
+    assert found is not None and (found[1].steps, found[1].read) == (2, 2)
+    await projection.round()
+    assert sink.seen == numbers([wanted]) and projection.lag.steps == 0
 
 
 @pytest.fixture
 async def running(
     store: FailingStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Callable[..., Projections]]:
-    monkeypatch.setattr(project, "AGAIN_FIRST", 0.01)
+    monkeypatch.setattr(project, "RETRY_PAUSE_FIRST_S", 0.01)
     made: list[Projections] = []
 
     def start(*sinks: Copies) -> Projections:
@@ -177,12 +196,37 @@ async def test_one_that_waits_says_so_and_holds_up_no_other(
     story = await finished(store)
     clock.forward(60)
     one, other = running(good, bad).all
-    await until(lambda: len(good.seen) == 2 and other.failing_since is not None and other.lag.steps > 0)
+    await until(lambda: one.recorded == 2 and other.failing_since is not None and other.lag.steps > 0)
     assert (one.lag.steps, one.age(), one.error) == (0, 0.0, "")
     assert (other.lag.steps, other.age(), other.error) == (2, 60.0, "away")
     bad.failures = 0
     await until(lambda: bad.seen == numbers([story]) and other.failing_since is None)
     assert other.lag.steps == 0
+
+
+@pytest.mark.parametrize("batch", [project.BATCH_STEPS, 3])
+async def test_what_waits_is_told_while_the_sink_is_busy(
+    store: FailingStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(project, "BATCH_STEPS", batch)
+    told: list[tuple[int, float]] = []
+
+    class Busy(Copies):
+        async def record(self, entries: Iterable[Entry]) -> None:
+            told.append((watched.lag.steps, watched.age()))
+            await super().record(entries)
+
+    watched = Projection(store, Busy(), clock)
+    await watched.round()  # it has begun, and nothing waits
+    assert watched.lag.steps == 0
+    stories = await history(store)
+    clock.forward(60)
+    while await watched.round():
+        pass
+    whole = len(numbers(stories))
+    assert told[0] == (whole, 60.0) and len(told) == -(-whole // batch)
+    assert [steps for steps, _ in told] == [whole - batch * number for number in range(len(told))]
+    assert watched.lag.steps == 0
 
 
 async def test_what_was_committed_last_is_written_at_the_end(
@@ -213,7 +257,7 @@ class Forgetful(Copies):
 async def test_a_sink_that_forgets_that_it_was_interrupted_does_not_hold_up_the_end(
     store: FailingStore, running: Callable[..., Projections], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project, "LAST", 0.01)
+    monkeypatch.setattr(project, "STOP_TIMEOUT_S", 0.01)
     sink = Forgetful()
     await finished(store)
     projections = running(sink)

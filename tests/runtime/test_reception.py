@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from oraculo.core.access import LOCAL
 from oraculo.errors import (
     BusyError,
     DuplicateCorrelationError,
@@ -15,8 +16,8 @@ from oraculo.errors import (
     UnknownIdError,
     WireError,
 )
-from oraculo.ports.store import Query
-from oraculo.runtime.reception import Reception
+from oraculo.ports.catalogue import Query
+from oraculo.runtime.requests import RequestIntake
 from oraculo.wire import names, requests
 from oraculo.wire.requests import Defaults
 from runtime.doubles import DirectEngine, FailingStore, ManualClock
@@ -29,8 +30,8 @@ TYPE: dict[str, Any] = {
 
 
 @pytest.fixture
-def reception(engine: DirectEngine) -> Reception:
-    return Reception(engine, Defaults(), task_types={"fixo": requests.parse(TYPE)})
+def reception(engine: DirectEngine) -> RequestIntake:
+    return RequestIntake(engine, engine.store, engine.clock, Defaults(), task_types={"fixo": requests.parse(TYPE)})
 
 
 def request(**more: Any) -> requests.Requisicao:
@@ -38,53 +39,55 @@ def request(**more: Any) -> requests.Requisicao:
 
 
 class TestAccept:
-    async def test_durable_when_it_returns(self, reception: Reception, store: FailingStore) -> None:
-        accepted = await reception.accept(request())
+    async def test_durable_when_it_returns(self, reception: RequestIntake, store: FailingStore) -> None:
+        accepted = await reception.accept(request(), actor=LOCAL)
         assert accepted.new
         assert await store.locate([accepted.correlation_id]) == {accepted.correlation_id: accepted.run}
 
-    async def test_the_id_that_was_asked_for(self, reception: Reception) -> None:
-        accepted = await reception.accept(request(correlation_id="abc123"))
+    async def test_the_id_that_was_asked_for(self, reception: RequestIntake) -> None:
+        accepted = await reception.accept(request(correlation_id="abc123"), actor=LOCAL)
         assert accepted.correlation_id == "abc123"
 
-    async def test_the_same_id_and_body_again_is_the_same_run(self, reception: Reception, store: FailingStore) -> None:
-        first = await reception.accept(request(correlation_id="abc123"))
-        again = await reception.accept(request(correlation_id="abc123"))
+    async def test_the_same_id_and_body_again_is_the_same_run(
+        self, reception: RequestIntake, store: FailingStore
+    ) -> None:
+        first = await reception.accept(request(correlation_id="abc123"), actor=LOCAL)
+        again = await reception.accept(request(correlation_id="abc123"), actor=LOCAL)
         assert (again.run, again.new) == (first.run, False)
         assert len(await store.find(Query())) == 1
 
-    async def test_the_same_id_with_another_body_is_refused(self, reception: Reception) -> None:
-        await reception.accept(request(correlation_id="abc123"))
+    async def test_the_same_id_with_another_body_is_refused(self, reception: RequestIntake) -> None:
+        await reception.accept(request(correlation_id="abc123"), actor=LOCAL)
         with pytest.raises(DuplicateCorrelationError, match="correlation_id 'abc123'"):
-            await reception.accept(request(correlation_id="abc123", timeout_s=5))
+            await reception.accept(request(correlation_id="abc123", timeout_s=5), actor=LOCAL)
 
-    async def test_an_idempotency_key(self, reception: Reception) -> None:
-        first = await reception.accept(request(), "chave")
-        again = await reception.accept(request(), "chave")
+    async def test_an_idempotency_key(self, reception: RequestIntake) -> None:
+        first = await reception.accept(request(), "chave", actor=LOCAL)
+        again = await reception.accept(request(), "chave", actor=LOCAL)
         assert (again.run, again.correlation_id, again.new) == (first.run, first.correlation_id, False)
         with pytest.raises(DuplicateCorrelationError, match="Idempotency-Key 'chave'"):
-            await reception.accept(request(timeout_s=5), "chave")
+            await reception.accept(request(timeout_s=5), "chave", actor=LOCAL)
 
-    async def test_many_at_once(self, reception: Reception, store: FailingStore) -> None:
-        accepted = await reception.accept_many([request() for _ in range(50)])
+    async def test_many_at_once(self, reception: RequestIntake, store: FailingStore) -> None:
+        accepted = await reception.accept_many([request() for _ in range(50)], actor=LOCAL)
         assert len({one.correlation_id for one in accepted}) == 50
         assert len(store.batches) == 1
 
-    async def test_a_refusal_of_one_refuses_all(self, reception: Reception, store: FailingStore) -> None:
+    async def test_a_refusal_of_one_refuses_all(self, reception: RequestIntake, store: FailingStore) -> None:
         with pytest.raises(PlanError):
-            await reception.accept_many([request(), requests.parse({})])
+            await reception.accept_many([request(), requests.parse({})], actor=LOCAL)
         assert store.batches == []
 
-    async def test_too_much_is_open(self, reception: Reception, engine: DirectEngine) -> None:
+    async def test_too_much_is_open(self, reception: RequestIntake, engine: DirectEngine) -> None:
         engine.busy = True
         with pytest.raises(BusyError):
-            await reception.accept(request())
+            await reception.accept(request(), actor=LOCAL)
 
-    async def test_a_store_that_is_away(self, reception: Reception, store: FailingStore) -> None:
+    async def test_a_store_that_is_away(self, reception: RequestIntake, store: FailingStore) -> None:
         store.failures = 1
         with pytest.raises(StoreUnavailableError):
-            await reception.accept(request(correlation_id="abc123"))
-        assert (await reception.accept(request(correlation_id="abc123"))).new
+            await reception.accept(request(correlation_id="abc123"), actor=LOCAL)
+        assert (await reception.accept(request(correlation_id="abc123"), actor=LOCAL)).new
 
     async def test_a_webhook_is_checked(self, engine: DirectEngine) -> None:
         checked: list[str] = []
@@ -93,24 +96,24 @@ class TestAccept:
             checked.append(url)
             return "private address" if "10." in url else None
 
-        reception = Reception(engine, Defaults(), check_webhook=check)
-        await reception.accept(request(notificar={"webhook": "https://example.com"}))
+        reception = RequestIntake(engine, engine.store, engine.clock, Defaults(), check_webhook=check)
+        await reception.accept(request(notificar={"webhook": "https://example.com"}), actor=LOCAL)
         with pytest.raises(PlanError, match="private address") as error:
-            await reception.accept(request(notificar={"webhook": "https://10.0.0.1"}))
+            await reception.accept(request(notificar={"webhook": "https://10.0.0.1"}), actor=LOCAL)
         assert error.value.where == "notificar.webhook" and len(checked) == 2
 
-    async def test_runs_are_numbered_in_order(self, reception: Reception, clock: ManualClock) -> None:
+    async def test_runs_are_numbered_in_order(self, reception: RequestIntake, clock: ManualClock) -> None:
         runs = []
         for _ in range(5):
-            runs.append((await reception.accept(request())).run)
+            runs.append((await reception.accept(request(), actor=LOCAL)).run)
             clock.forward(0.001)
         assert runs == sorted(set(runs))
 
 
 class TestTaskTypes:
-    async def test_a_request_by_type(self, reception: Reception, engine: DirectEngine) -> None:
-        accepted = await reception.accept(requests.parse({"tipo": "fixo", "parametros": {"canal": "x"}}))
-        state = await engine.handler.state(accepted.run)
+    async def test_a_request_by_type(self, reception: RequestIntake, engine: DirectEngine) -> None:
+        accepted = await reception.accept(requests.parse({"tipo": "fixo", "parametros": {"canal": "x"}}), actor=LOCAL)
+        state = await engine.states.state(accepted.run)
         assert [task.queue for task in state.plan.tasks] == [
             "escavador_youtube",
             "escavador_blog",
@@ -119,14 +122,14 @@ class TestTaskTypes:
         assert state.plan.tasks[0].parametros == b'{"limite":5,"canal":"x"}'
         assert state.plan.tipo == "fixo"
 
-    async def test_an_unknown_type_lists_the_known_ones(self, reception: Reception) -> None:
+    async def test_an_unknown_type_lists_the_known_ones(self, reception: RequestIntake) -> None:
         await reception.put_task_type("semanal", TYPE)
         with pytest.raises(PlanError, match="unknown task type 'x'; known: fixo, semanal"):
-            await reception.accept(requests.parse({"tipo": "x"}))
+            await reception.accept(requests.parse({"tipo": "x"}), actor=LOCAL)
 
-    async def test_kept_in_the_store(self, reception: Reception, engine: DirectEngine) -> None:
+    async def test_kept_in_the_store(self, reception: RequestIntake, engine: DirectEngine) -> None:
         await reception.put_task_type("semanal", TYPE)
-        other = Reception(engine, Defaults())
+        other = RequestIntake(engine, engine.store, engine.clock, Defaults())
         await other.load_task_types()
         assert set(other.task_types()) == {"semanal"}
         assert other.task_type("semanal") == reception.task_type("semanal")
@@ -136,7 +139,7 @@ class TestTaskTypes:
             await other.remove_task_type("semanal")
 
     async def test_the_file_wins_over_the_store_and_cannot_be_changed_here(
-        self, reception: Reception, engine: DirectEngine
+        self, reception: RequestIntake, engine: DirectEngine
     ) -> None:
         await engine.store.put_task_type("fixo", json.dumps(ONE).encode(), engine.clock.now())
         await reception.load_task_types()
@@ -149,23 +152,23 @@ class TestTaskTypes:
         "body",
         [{}, {"tipo": "fixo"}, {**ONE, "correlation_id": "a"}, {**ONE, "fan_in": {"modo": "quorum", "minimo": 2}}],
     )
-    async def test_a_type_must_make_a_plan_by_itself(self, reception: Reception, body: Any) -> None:
+    async def test_a_type_must_make_a_plan_by_itself(self, reception: RequestIntake, body: Any) -> None:
         with pytest.raises(PlanError):
             await reception.put_task_type("novo", body)
 
-    async def test_a_type_is_validated_like_a_request(self, reception: Reception, engine: DirectEngine) -> None:
+    async def test_a_type_is_validated_like_a_request(self, reception: RequestIntake, engine: DirectEngine) -> None:
         with pytest.raises(WireError):
             await reception.put_task_type("novo", {**ONE, "x": 1})
         assert await engine.store.task_types() == {}
 
     async def test_the_same_request_by_type_again_is_the_same_run_also_when_the_type_changed(
-        self, reception: Reception
+        self, reception: RequestIntake
     ) -> None:
         await reception.put_task_type("semanal", TYPE)
         wanted = requests.parse({"tipo": "semanal", "correlation_id": "a"})
-        first = await reception.accept(wanted)
+        first = await reception.accept(wanted, actor=LOCAL)
         await reception.put_task_type("semanal", ONE)
-        assert (await reception.accept(wanted)).run == first.run
+        assert (await reception.accept(wanted, actor=LOCAL)).run == first.run
 
 
 class TestFromMessage:
@@ -180,24 +183,26 @@ class TestFromMessage:
             }
         ).encode()
 
-    async def fate(self, reception: Reception, engine: DirectEngine, raw: bytes) -> str:
+    async def fate(self, reception: RequestIntake, engine: DirectEngine, raw: bytes) -> str:
         (outcome,) = await engine.submit([reception.from_message(raw, names.REQUESTS)])
         return outcome.fate.value
 
     async def test_the_body_of_a_request_as_payload(
-        self, reception: Reception, engine: DirectEngine, store: FailingStore
+        self, reception: RequestIntake, engine: DirectEngine, store: FailingStore
     ) -> None:
         assert await self.fate(reception, engine, self.raw()) == "applied"
         assert await self.fate(reception, engine, self.raw()) == "duplicate"
         assert list(await store.locate(["abc123"])) == ["abc123"]
         assert await store.counts() == {(names.REQUESTS, "applied"): 1, (names.REQUESTS, "duplicate"): 1}
 
-    async def test_by_task_type_and_with_the_same_id_inside(self, reception: Reception, engine: DirectEngine) -> None:
+    async def test_by_task_type_and_with_the_same_id_inside(
+        self, reception: RequestIntake, engine: DirectEngine
+    ) -> None:
         payload = {"tipo": "fixo", "parametros": {"canal": "x"}, "correlation_id": "abc123"}
         assert await self.fate(reception, engine, self.raw(payload)) == "applied"
 
     async def test_the_id_taken_by_another_body_goes_to_the_dead_letters(
-        self, reception: Reception, engine: DirectEngine, store: FailingStore
+        self, reception: RequestIntake, engine: DirectEngine, store: FailingStore
     ) -> None:
         await self.fate(reception, engine, self.raw())
         other = self.raw({**ONE, "timeout_s": 9})
@@ -219,7 +224,7 @@ class TestFromMessage:
         ],
     )
     async def test_what_is_no_request_goes_to_the_dead_letters_with_the_reason(
-        self, reception: Reception, engine: DirectEngine, store: FailingStore, change: dict[str, Any], reason: str
+        self, reception: RequestIntake, engine: DirectEngine, store: FailingStore, change: dict[str, Any], reason: str
     ) -> None:
         raw = self.raw(**change)
         assert await self.fate(reception, engine, raw) == "quarantined"
@@ -227,7 +232,7 @@ class TestFromMessage:
         assert (dead.queue, dead.reason, dead.body) == (names.REQUESTS, reason, raw)
         assert await store.find(Query()) == []
 
-    async def test_poison(self, reception: Reception, engine: DirectEngine, store: FailingStore) -> None:
+    async def test_poison(self, reception: RequestIntake, engine: DirectEngine, store: FailingStore) -> None:
         for raw in (b"", b"\xff", b"[" * 100_000, b'{"a":1,"a":2}'):
             assert await self.fate(reception, engine, raw) == "quarantined"
         assert len(await store.dead_letters()) == 4

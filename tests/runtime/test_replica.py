@@ -11,8 +11,7 @@ import pytest
 from contracts.writing import begin, write
 from databases import database, opened
 from oraculo.errors import StoreUnavailableError
-from oraculo.runtime.feed import Feed
-from oraculo.runtime.replica import Replica
+from oraculo.runtime.kernel.takeover import TakeOver
 
 
 async def test_what_was_taken_over_is_sent_although_the_store_goes_away_in_between() -> None:
@@ -27,22 +26,14 @@ async def test_what_was_taken_over_is_sent_although_the_store_goes_away_in_betwe
     async with AsyncExitStack() as stack:
         url = await database()
         dead, alive = await opened(stack, url), await opened(stack, url)
-        replica = Replica(
-            alive,
-            "viva",
-            Feed(),
-            rescued=rescued,
-            wake=lambda _runs: None,
-            opened=lambda _count: None,
-            joined=lambda _member: None,
-            follow=lambda _at: None,
-        )
-        await replica.start()
+        takeover = TakeOver(alive, "viva", rescued, lambda _runs: None)
+        await alive.join("viva", timedelta(seconds=10))
+        await takeover.look()
         await dead.join("morta", timedelta(0))
         story = begin()
         await write(dead, story.started)
         with pytest.raises(StoreUnavailableError):
-            await replica._look_after_others()
-        await replica._look_after_others()
-        await replica._look_after_others()
+            await takeover.look()
+        await takeover.look()
+        await takeover.look()
     assert sent == [[story.run], [story.run]]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 from core.given import at
-from oraculo.runtime.timers import Timers
+from oraculo.runtime.kernel.timers import Timers
 
 
 def test_each_is_named_once_when_its_time_has_come() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from oraculo.simulation.run import Summary, run_chunk, run_world
 
-ENGINE_SEEDS, CORE_SEEDS, PARTS = 304, 800, 8
+ENGINE_SEEDS, CEILING_SEEDS, BROKERS_SEEDS, TOKENS_SEEDS, CORE_SEEDS, PARTS = 304, 120, 80, 24, 800, 8
+REPLICAS_SEEDS = 24
 
 # Seeds that failed once, and what they found. Worlds have grown since, so a seed may tell another story today; the bugs
 # of the product that they found are kept for good as mutants ("no recovery after a store failure" and others).
@@ -44,7 +45,47 @@ def test_the_engine_keeps_its_promises(kind: str, part: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("kind", ["core-masked", "core-unmasked", "flow-masked", "flow-unmasked"])
+@pytest.mark.parametrize("kind", ["ceiling-masked", "ceiling-unmasked"])
+def test_the_ceiling_keeps_its_promises(kind: str, part: int) -> None:
+    summary = part_of(kind, CEILING_SEEDS, part)
+    assert told(summary) == []
+    assert summary.tally["orders under a ceiling"] > 100
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("kind", ["brokers-masked", "brokers-unmasked"])
+def test_two_brokers_keep_the_promises_of_one(kind: str, part: int) -> None:
+    summary = part_of(kind, BROKERS_SEEDS, part)
+    assert told(summary) == []
+    assert summary.tally["broker downs"] > 20
+
+
+@pytest.mark.parametrize("kind", ["tokens-masked", "tokens-unmasked"])
+def test_where_tokens_are_required_no_forged_answer_counts(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(TOKENS_SEEDS)])
+    assert told(summary) == []
+    assert summary.tally["forged answers"] > 100
+
+
+@pytest.mark.parametrize("kind", ["replicas-masked", "replicas-unmasked"])
+def test_several_processes_on_one_database_keep_the_promises_of_one(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(REPLICAS_SEEDS)])
+    assert told(summary) == []
+    assert summary.tally["takeovers"] > 50
+    assert summary.tally["freezes"] > 10
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(
+            f"{what}-{how}"
+            for what in ("core", "flow", "tasks", "maps", "loops", "children", "waits")
+            for how in ("masked", "unmasked")
+        )
+    ],
+)
 def test_the_core_keeps_its_promises(kind: str, part: int) -> None:
     assert told(part_of(kind, CORE_SEEDS, part)) == []
 
@@ -62,6 +103,16 @@ def test_every_kind_of_fault_and_ending_happens() -> None:
         *(f"ended {status}" for status in ("concluida", "parcial", "erro", "timeout", "cancelada")),
         *(f"worker {kind}" for kind in ("ok", "fail", "definitive", "hang", "twice", "late", "die", "bare", "rubbish")),
         *("crash at any instant", "graceful stops", "broker downs", "store downs", "commits in doubt", "clock jumps"),
-        *("confirms lost", "duplicated", "delayed", "redelivered", "lost", "duplicate", "late", "quarantined"),
+        *(
+            "confirms lost",
+            "duplicated",
+            "delayed",
+            "redelivered",
+            "lost",
+            "duplicate",
+            "late",
+            "conflicting_answer",
+            "quarantined",
+        ),
     ]
     assert [name for name in expected if not tally[name]] == []

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oraculo.core.vocabulary import TipoEvento
 from oraculo.errors import WireError
 from oraculo.wire import mensagem, strict_json
 from oraculo.wire.mensagem import REQUIRED, Mensagem
@@ -74,7 +75,7 @@ def test_the_example_of_the_seeds_exactly() -> None:
     text = (Path(__file__).parent / "golden" / "seed_000_exemplo.json").read_bytes()
     assert mensagem.parse(text) == Mensagem(
         "abc123",
-        mensagem.TipoEvento.INICIAR_COLETA,
+        TipoEvento.INICIAR_COLETA,
         {"fonte": "youtube", "parametros": {"canal": "canal_exemplo", "periodo": "2025-10"}},
         "2025-10-14T12:00:00Z",
     )

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from core.given import RUN, Story, at, coleta, execucao, plan
 from oraculo.core.commands import RecordResult
+from oraculo.core.digests import content_of
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import WireError
@@ -29,6 +30,28 @@ def refused(payload: dict[str, Any], **more: Any) -> str:
     with pytest.raises(WireError) as error:
         read(payload, **more)
     return error.value.code
+
+
+class TestDigest:
+    def test_the_same_said_in_other_bytes_has_the_same_content(self) -> None:
+        first, again = (read({"dados": [1, "ç"]}, timestamp=f"2025-10-14T12:00:0{n}Z") for n in range(2))
+        assert first.digest != again.digest
+        assert content_of(first.digest) == content_of(again.digest) != 0
+
+    @pytest.mark.parametrize("other", [{"dados": 2}, {"dados": 1, "status": "erro"}, {"dados": 1, "erros": ["x"]}])
+    def test_something_else_has_another(self, other: dict[str, Any]) -> None:
+        assert content_of(read({"dados": 1}).digest) != content_of(read(other).digest)
+
+
+class TestNames:
+    def test_an_executor_that_answers_like_a_collector_may_name_itself(self) -> None:
+        answer = read({"executador": "relatorio", "resultado": "ok"})
+        assert (answer.kind, answer.name) == (Kind.COLETA, "relatorio")
+        assert read({"fonte": "youtube", "executador": "relatorio"}).name == "youtube"
+        assert read({"executador": 7}).name is None
+
+    def test_a_result_of_an_executor_is_a_free_object(self) -> None:
+        assert read({"fonte": "youtube"}, event="resultado_execucao").name is None
 
 
 class TestFailed:
@@ -87,9 +110,9 @@ class TestFailed:
     def test_errors_are_kept_as_the_contract_writes_them(self, written: Any, kept: list[Any]) -> None:
         assert read({"erros": written}).erros == kept
 
-    def test_an_error_that_says_nothing_gets_a_text(self) -> None:
-        erros = read({"status": "erro"}).erros
-        assert erros[0]["codigo"] == "erro" and erros[0]["mensagem"] and erros[0]["definitivo"] is False
+    def test_an_error_that_says_nothing_has_no_text(self) -> None:
+        answer = read({"status": "erro"})
+        assert (answer.ok, answer.erros, answer.definitivo) == (False, [], False)
 
     @pytest.mark.parametrize("erros", [0, 5, True, False, [1], [None], [[]], [FULL, 5]])
     def test_errors_that_cannot_be_read(self, erros: Any) -> None:

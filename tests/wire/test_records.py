@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any, get_args
 
@@ -15,11 +16,19 @@ from core.chance import HAPPENINGS, PLANS, fitted
 from core.given import RUN, Story, at, coleta, execucao, plan
 from oraculo.core import events as ev
 from oraculo.core.commands import Command
-from oraculo.core.flow import Flow, Spec
-from oraculo.core.plan import Backoff, Gate, Notify, Plan, Task
+from oraculo.core.flow.allocation import score_of_plan
+from oraculo.core.flow.profile import Flow, Spec
+from oraculo.core.named_tasks import MapSpec, NamedTask, NamedTasks
+from oraculo.core.plan import Added, Backoff, Gate, Join, NoticeTargets, Plan, Task
+from oraculo.core.profile import PLAIN
+from oraculo.core.reasons import Reason, ReasonCode, because
+from oraculo.core.replay import cause_of
+from oraculo.core.resolution import IdleItems, Obstacle, Outcome, Resolution
+from oraculo.core.reuse import Origin, RetryFrom, ReusedResult, ReusedRows
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import step
-from oraculo.core.vocabulary import Cause, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
+from oraculo.core.vocabulary import Cause, Ending, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
+from oraculo.core.waits import Wait, WaitEnd, WaitKind
 from oraculo.wire import records, strict_json
 from wire.strategies import JSON, NAMES, OBJECTS, TEXT, bounded
 
@@ -29,81 +38,164 @@ POSITIONS = st.integers(0, 50_000)
 ATTEMPTS = st.integers(1, 100)
 DATA = JSON.map(strict_json.compact)
 ERRORS = st.lists(OBJECTS, max_size=3)
-DIGESTS = st.integers(0, 2**32 - 1)
-PLAN = st.builds(
-    Plan,
-    tasks=st.lists(
+DIGESTS = st.integers(0, 2**63 - 1)
+REASONS = st.builds(Reason, st.sampled_from(ReasonCode), st.dictionaries(NAMES, TEXT, max_size=3))
+TASKS = st.lists(
+    st.builds(
+        Task,
+        kind=st.sampled_from(Kind), name=NAMES, queue=NAMES, parametros=OBJECTS.map(strict_json.compact),
+        timeout=LENGTHS, max_attempts=ATTEMPTS, after=st.none() | POSITIONS,
+        feeds=st.lists(POSITIONS, max_size=3).map(tuple),
+    ),
+    max_size=3,
+).map(tuple)  # fmt: skip
+GATES = st.lists(
+    st.builds(
+        Gate,
+        mode=st.sampled_from(FanIn), needed=ATTEMPTS, inputs=st.lists(POSITIONS, max_size=3).map(tuple),
+        releases=st.lists(POSITIONS, max_size=3).map(tuple), essential=st.booleans(),
+    ),
+    max_size=2,
+).map(tuple)  # fmt: skip
+SPECS = st.lists(
+    st.builds(
+        Spec,
+        task_id=TEXT, task_type=st.sampled_from(TaskType), description=TEXT, estimated_ms=st.integers(0, 2**40),
+        dependencies=st.lists(POSITIONS, max_size=3).map(tuple),
+        capabilities=st.lists(TEXT, max_size=2).map(tuple), metadata=OBJECTS.map(strict_json.compact),
+        compensates=st.none() | POSITIONS, undo=TEXT,
+    ),
+    max_size=2,
+).map(tuple)  # fmt: skip
+MAPS = st.builds(
+    MapSpec, items=DATA, item_name=NAMES, task=TASKS.filter(bool).map(lambda tasks: tasks[0]),
+    item=st.builds(NamedTask, name=NAMES, when=DATA),
+    join=st.builds(Join, st.sampled_from(FanIn), st.none() | ATTEMPTS),
+    at_once=st.none() | ATTEMPTS, limit=st.none() | LENGTHS,
+)  # fmt: skip
+WAITS = st.builds(
+    Wait, kind=st.sampled_from(WaitKind), signal=NAMES, roles=st.lists(TEXT, max_size=2).map(tuple),
+    limit=st.none() | LENGTHS, continues_expired=st.booleans(), continues_refused=st.booleans(),
+)  # fmt: skip
+NAMED = st.builds(
+    NamedTasks,
+    named=st.lists(
         st.builds(
-            Task,
-            kind=st.sampled_from(Kind), name=NAMES, queue=NAMES, parametros=OBJECTS.map(strict_json.compact),
-            timeout=LENGTHS, max_attempts=ATTEMPTS, after=st.none() | POSITIONS,
-            feeds=st.lists(POSITIONS, max_size=3).map(tuple),
-        ),
-        max_size=3,
-    ).map(tuple),
-    gates=st.lists(
-        st.builds(
-            Gate,
-            mode=st.sampled_from(FanIn), needed=ATTEMPTS, inputs=st.lists(POSITIONS, max_size=3).map(tuple),
-            releases=st.lists(POSITIONS, max_size=3).map(tuple), essential=st.booleans(),
+            NamedTask, name=NAMES, needs=st.lists(POSITIONS, max_size=3).map(tuple), is_optional=st.booleans(),
+            backoff=st.none() | st.builds(Backoff, LENGTHS, LENGTHS), final_codes=st.lists(TEXT, max_size=2).map(tuple),
+            when=DATA, asks=st.booleans(), map=st.none() | MAPS, wait=st.none() | WAITS,
         ),
         max_size=2,
     ).map(tuple),
-    timeout=LENGTHS,
+    document=OBJECTS.map(strict_json.compact), input=OBJECTS.map(strict_json.compact), output=DATA,
+)  # fmt: skip
+RESOLUTIONS = st.builds(
+    Resolution, ticket=POSITIONS, outcome=st.sampled_from(Outcome), value=DATA, word=TEXT, expression=TEXT, detail=TEXT,
+    obstacle=st.sampled_from(Obstacle),
+)  # fmt: skip
+PLAN = st.builds(
+    Plan,
+    tasks=TASKS,
+    gates=GATES,
+    timeout=st.none() | LENGTHS,
     backoff=st.builds(Backoff, LENGTHS, LENGTHS),
-    notify=st.builds(Notify, st.none() | TEXT, st.none() | NAMES),
+    notify=st.builds(NoticeTargets, st.none() | TEXT, st.none() | NAMES, st.lists(LENGTHS, max_size=3).map(tuple)),
     tipo=st.none() | NAMES,
-    rules=st.just(1),
-    flow=st.none() | st.builds(
+    rules=st.just(4),
+    approval=st.booleans(),
+    undo=st.none() | LENGTHS,
+    ending=st.sampled_from(Ending),
+    profile=st.just(PLAIN) | NAMED | st.builds(
         Flow,
         plan_id=TEXT, intent_id=TEXT, decision_id=TEXT, risk_band=st.sampled_from(RiskBand),
         priority=st.sampled_from(Priority), security_level=st.sampled_from(SecurityLevel),
-        specs=st.lists(
-            st.builds(
-                Spec,
-                task_id=TEXT, task_type=st.sampled_from(TaskType), description=TEXT, estimated_ms=st.integers(0, 2**40),
-                dependencies=st.lists(POSITIONS, max_size=3).map(tuple),
-                capabilities=st.lists(TEXT, max_size=2).map(tuple), metadata=OBJECTS.map(strict_json.compact),
-                compensates=st.none() | POSITIONS,
-            ),
-            max_size=2,
-        ).map(tuple),
-        correlation_id=TEXT, trace_id=st.none() | TEXT, span_id=st.none() | TEXT, approval=st.booleans(),
-        compensate=st.booleans(), document=OBJECTS.map(strict_json.compact),
+        specs=SPECS,
+        correlation_id=TEXT, trace_id=st.none() | TEXT, span_id=st.none() | TEXT,
+        document=OBJECTS.map(strict_json.compact),
+        score=st.none() | st.builds(score_of_plan, st.sampled_from(RiskBand), st.sampled_from(Priority)),
     ),
 )  # fmt: skip
 
 EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.OrchestrationStarted: st.builds(
-        ev.OrchestrationStarted, run=st.integers(0, 2**63 - 1), correlation_id=TEXT, plan=PLAN, deadline=INSTANTS,
-        fingerprint=TEXT, traceparent=st.none() | TEXT,
+        ev.OrchestrationStarted, run=st.integers(0, 2**63 - 1), correlation_id=TEXT, plan=PLAN,
+        deadline=st.none() | INSTANTS, fingerprint=TEXT, traceparent=st.none() | TEXT, actor=st.none() | TEXT,
+        origin=st.none() | st.builds(
+            Origin, st.integers(0, 2**63 - 1), TEXT, st.sampled_from(RetryFrom), st.none() | TEXT, st.booleans()
+        ),
     ),
+    ev.ResultsReused: st.builds(
+        ev.ResultsReused, st.integers(0, 2**63 - 1),
+        st.lists(st.builds(ReusedResult, POSITIONS, DATA, ERRORS, st.none() | POSITIONS), max_size=3),
+        st.lists(
+            st.builds(
+                ReusedRows, POSITIONS, POSITIONS, st.lists(st.lists(DATA, max_size=3).map(tuple), max_size=3),
+                st.none() | st.lists(TEXT, max_size=3),
+                st.lists(st.builds(IdleItems, st.lists(POSITIONS, max_size=3), RESOLUTIONS), max_size=2),
+            ),
+            max_size=2,
+        ),
+        st.booleans(),
+    ),
+    ev.TicketsReused: st.builds(ev.TicketsReused, st.lists(POSITIONS, max_size=5)),
+    ev.MapRestored: st.builds(ev.MapRestored, POSITIONS, POSITIONS, POSITIONS),
     ev.TicketsDispatched: st.builds(ev.TicketsDispatched, st.lists(POSITIONS, max_size=5), ATTEMPTS),
     ev.DispatchConfirmed: st.builds(ev.DispatchConfirmed, st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=5)),
     ev.TicketConcluded: st.builds(ev.TicketConcluded, POSITIONS, ATTEMPTS, DATA, ERRORS, DIGESTS),
     ev.AttemptFailed: st.builds(
-        ev.AttemptFailed, POSITIONS, ATTEMPTS, st.sampled_from(Cause), ERRORS, INSTANTS, DATA, DIGESTS
+        ev.AttemptFailed, POSITIONS, ATTEMPTS, st.sampled_from(Cause), ERRORS, INSTANTS, DATA, DIGESTS,
+        st.none() | REASONS,
     ),
     ev.TicketFailed: st.builds(
         ev.TicketFailed, POSITIONS, ATTEMPTS, st.sampled_from([Status.ERRO, Status.TIMEOUT]), ERRORS, DATA,
-        st.booleans(), DIGESTS,
+        st.booleans(), DIGESTS, st.none() | REASONS,
+    ),
+    ev.TicketRequeued: st.builds(ev.TicketRequeued, POSITIONS, ATTEMPTS),
+    ev.ConflictingAnswerKept: st.builds(
+        ev.ConflictingAnswerKept, POSITIONS, ATTEMPTS, st.booleans(), DATA, ERRORS, st.booleans(), DIGESTS
     ),
     ev.LateAnswerKept: st.builds(
         ev.LateAnswerKept, POSITIONS, ATTEMPTS, st.booleans(), DATA, ERRORS, st.booleans(), DIGESTS
     ),
     ev.TicketsClosed: st.builds(
-        ev.TicketsClosed, st.lists(POSITIONS, max_size=5), st.sampled_from([Status.CANCELADA, Status.TIMEOUT]), TEXT
+        ev.TicketsClosed, st.lists(POSITIONS, max_size=5), st.sampled_from([Status.CANCELADA, Status.TIMEOUT]), REASONS
     ),
     ev.FanInClosed: st.builds(ev.FanInClosed, POSITIONS, st.booleans()),
+    ev.TasksAsked: st.builds(ev.TasksAsked, st.lists(POSITIONS, max_size=5), st.booleans()),
+    ev.Resolved: st.builds(ev.Resolved, st.lists(RESOLUTIONS, max_size=3), st.none() | RESOLUTIONS),
     ev.Woken: st.builds(ev.Woken),
     ev.CancelRequested: st.builds(ev.CancelRequested, TEXT),
+    ev.OrchestrationPaused: st.builds(ev.OrchestrationPaused, TEXT, st.none() | TEXT),
+    ev.OrchestrationResumed: st.builds(ev.OrchestrationResumed, TEXT, st.none() | TEXT),
     ev.ApprovalAsked: st.builds(ev.ApprovalAsked),
-    ev.ApprovalGiven: st.builds(ev.ApprovalGiven, TEXT, TEXT),
-    ev.ApprovalRefused: st.builds(ev.ApprovalRefused, TEXT, TEXT),
-    ev.CompensationStarted: st.builds(ev.CompensationStarted, st.lists(POSITIONS, max_size=5), TEXT),
+    ev.ApprovalGiven: st.builds(ev.ApprovalGiven, TEXT, TEXT, st.none() | TEXT, st.none() | POSITIONS),
+    ev.ApprovalRefused: st.builds(ev.ApprovalRefused, TEXT, TEXT, st.none() | TEXT, st.none() | POSITIONS),
+    ev.SignalReceived: st.builds(
+        ev.SignalReceived, TEXT, NAMES, DATA, st.none() | POSITIONS, st.integers(0, 2**48 - 1), st.none() | TEXT
+    ),
+    ev.WaitStarted: st.builds(ev.WaitStarted, POSITIONS, st.none() | INSTANTS),
+    ev.WaitEnded: st.builds(
+        ev.WaitEnded, POSITIONS, st.sampled_from(WaitEnd), st.sampled_from([Status.CONCLUIDA, Status.TIMEOUT]),
+        st.none() | TEXT, DATA, st.none() | REASONS,
+    ),
+    ev.CompensationStarted: st.builds(
+        ev.CompensationStarted, st.lists(POSITIONS, max_size=5), TEXT,
+        st.none() | st.builds(Added, TASKS, GATES, SPECS),
+    ),
     ev.OrchestrationClosed: st.builds(ev.OrchestrationClosed, st.sampled_from([s for s in Status if s.final])),
     ev.NoticeSent: st.builds(ev.NoticeSent, POSITIONS, ATTEMPTS),
     ev.NoticeDelivered: st.builds(ev.NoticeDelivered, POSITIONS, ATTEMPTS, TEXT),
+    ev.PlanGrown: st.builds(
+        ev.PlanGrown, POSITIONS, POSITIONS, POSITIONS, POSITIONS, POSITIONS,
+        st.lists(st.lists(DATA, max_size=3).map(tuple), max_size=3), st.none() | st.lists(TEXT, max_size=3),
+        st.lists(st.builds(IdleItems, st.lists(POSITIONS, max_size=3), RESOLUTIONS), max_size=2), st.none() | INSTANTS,
+    ),
+    ev.MapEnded: st.builds(ev.MapEnded, POSITIONS, st.sampled_from(Status), st.none() | REASONS),
+    ev.ChildEnded: st.builds(ev.ChildEnded, POSITIONS, ATTEMPTS, st.sampled_from(Status), DATA, st.integers(0, 2**62)),
+    ev.ChildrenCancelled: st.builds(
+        ev.ChildrenCancelled, st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=5)
+    ),
+    ev.LoopEnded: st.builds(ev.LoopEnded, POSITIONS, st.sampled_from(Status), st.none() | REASONS),
     ev.NoticeFailed: st.builds(ev.NoticeFailed, POSITIONS, ATTEMPTS, TEXT, INSTANTS, st.none() | LENGTHS),
     ev.NoticeGivenUp: st.builds(ev.NoticeGivenUp, POSITIONS, ATTEMPTS, TEXT, st.booleans(), st.none() | LENGTHS),
 }  # fmt: skip
@@ -134,26 +226,34 @@ def test_steps_come_back_in_order_also_as_text(events: list[ev.Event]) -> None:
 
 
 def test_the_format_on_disk_is_pinned() -> None:
-    """Journals live for years: a change of this text needs a new FORMAT and an upcaster."""
+    """Journals live for years: a change of this text needs a new FORMAT and an upcaster, a new field a default."""
     events = [
         ev.TicketConcluded(3, 1, b'{"n":1}', [], 7),
         ev.AttemptFailed(2, 1, Cause.TIMEOUT, [{"codigo": "timeout"}], at(2), b"null", 0),
         ev.DispatchConfirmed([(0, 1), (4, 2)]),
-        ev.TicketsClosed([1], Status.CANCELADA, "o fan-in (quorum) já foi atendido"),
+        ev.TicketsClosed([1], Status.CANCELADA, because(ReasonCode.FAN_IN_MET, mode="quorum")),
         ev.NoticeFailed(0, 1, "503", at(5), timedelta(seconds=1.5)),
     ]
-    assert records.FORMAT == 1
+    assert records.FORMAT == 2
     assert orjson.loads(records.encode(events)) == [
-        ["TicketConcluded", {"ticket": 3, "attempt": 1, "dados": {"n": 1}, "erros": [], "digest": 7}],
+        ["TicketConcluded", {"ticket": 3, "attempt": 1, "dados": {"n": 1}, "erros": [], "digest": 7, "actor": None}],
         [
             "AttemptFailed",
             {
                 "ticket": 2, "attempt": 1, "cause": "timeout", "erros": [{"codigo": "timeout"}],
-                "retry_at": "2025-10-14T12:00:02Z", "dados": None, "digest": 0,
+                "retry_at": "2025-10-14T12:00:02Z", "dados": None, "digest": 0, "reason": None,
+                "actor": None,
             },
         ],
         ["DispatchConfirmed", {"tickets": [[0, 1], [4, 2]]}],
-        ["TicketsClosed", {"tickets": [1], "status": "cancelada", "reason": "o fan-in (quorum) já foi atendido"}],
+        [
+            "TicketsClosed",
+            {
+                "tickets": [1],
+                "status": "cancelada",
+                "reason": {"code": "fan_in_met", "params": {"mode": "quorum"}},
+            },
+        ],
         [
             "NoticeFailed",
             {"notice": 0, "attempt": 1, "detail": "503", "retry_at": "2025-10-14T12:00:05Z", "retry_after": 1.5},
@@ -171,6 +271,8 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
         "deadline": "2025-10-14T12:10:00Z",
         "fingerprint": "f",
         "traceparent": None,
+        "actor": None,
+        "origin": None,
         "plan": {
             "tasks": [
                 {
@@ -188,12 +290,31 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
             ],
             "timeout": 600.0,
             "backoff": {"base": 1.0, "cap": 60.0},
-            "notify": {"webhook": None, "queue": "avisos"},
+            "notify": {
+                "webhook": None,
+                "queue": "avisos",
+                "waits": [5.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0, 50400.0, 72000.0, 86400.0],
+            },
             "tipo": None,
-            "rules": 2,
-            "flow": None,
+            "rules": 4,
+            "approval": False,
+            "undo": None,
+            "ending": "essential",
+            "profile": {},
+            "labels": [],
+            "parent": None,
         },
     }  # fmt: skip
+
+
+def test_labels_are_kept_and_a_plan_from_before_there_were_any_is_read() -> None:
+    story = Story(replace(plan(1), labels=("cliente:acme", "b")))
+    body = records.encode(story.started.events)
+    assert records.decode(body) == story.started.events
+    ((name, fields), *rest) = orjson.loads(body)
+    del fields["plan"]["labels"]
+    (first, *_) = records.decode(orjson.dumps([[name, fields], *rest]))
+    assert isinstance(first, ev.OrchestrationStarted) and first.plan == replace(plan(1), labels=())
 
 
 def test_a_journal_from_before_there_were_traces_is_read() -> None:
@@ -202,12 +323,12 @@ def test_a_journal_from_before_there_were_traces_is_read() -> None:
     del fields["traceparent"]
     events = records.decode(orjson.dumps([[name, fields], *rest]))
     assert events == story.started.events
-    assert step(None, records.cause_of(RUN, events), at(0)).events == events
+    assert step(None, cause_of(events), at(0)).events == events
 
 
 def test_a_journal_of_another_format_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="journal format 2 is not known; this version reads format 1"):
-        records.decode(b"[]", 2)
+    with pytest.raises(ValueError, match="journal format 3 is not known; this version reads formats 1 to 2"):
+        records.decode(b"[]", 3)
 
 
 # -- replay ------------------------------------------------------------------------------------------------------------
@@ -218,7 +339,7 @@ def replay(journal: list[tuple[Any, bytes]]) -> Orchestration:
     state = None
     for instant, text in journal:
         events = records.decode(text)
-        done = step(state, records.cause_of(RUN, events), instant)
+        done = step(state, cause_of(events), instant)
         assert done.events == events
         state = done.state
     assert state is not None
@@ -271,4 +392,4 @@ def test_a_long_story_with_everything_in_it_replays() -> None:
 
 def test_what_cannot_begin_a_step() -> None:
     with pytest.raises(ValueError, match="FanInClosed cannot be the first event"):
-        records.cause_of(RUN, [ev.FanInClosed(0, True)])
+        cause_of([ev.FanInClosed(0, True)])

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from core.given import Story, at, coleta, execucao, plan
+from oraculo.core.vocabulary import TipoEvento
 from oraculo.errors import WireError
 from oraculo.wire import mensagem, payloads, strict_json
 from wire.strategies import ANYTHING_LIKE_AN_ENVELOPE, ENVELOPES
@@ -56,7 +57,7 @@ def test_it_names_the_fields_of_the_contract_and_nothing_else() -> None:
 
 
 def test_it_describes_the_four_payloads() -> None:
-    for event in mensagem.TipoEvento:
+    for event in TipoEvento:
         assert SCHEMA["$defs"][event.value]["description"]
         for example in SCHEMA["$defs"][event.value]["examples"]:
             part(event.value).validate(example)

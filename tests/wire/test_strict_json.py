@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import processor_time
 from oraculo.errors import WireError
 from oraculo.wire import strict_json
 from oraculo.wire.strict_json import MAX_BYTES, MAX_DEPTH
@@ -220,3 +224,56 @@ def test_json_text_is_spliced_in_and_times_are_written_as_the_contract_says() ->
 def test_what_is_not_json_cannot_be_written() -> None:
     with pytest.raises(TypeError):
         strict_json.dumps({"a": object()})
+
+
+def _many(text: str) -> bytes:
+    return f"[{','.join([text] * ((strict_json.MAX_BYTES - 2) // (len(text) + 1)))}]".encode()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *map(_many, ("0", "[]", "{}", '""', "1234567890123456789", "1e100", '"\\u0000"', '"\\\\u0000"', '{"a":0}')),
+        *map(_many, ("[" * 60 + "]" * 60, "null", "0.1", '"\\u00e9"', '"[[[[{{{{"', '"\\""')),
+        ("{" + ",".join(f'"{n}":0' for n in range(110_000)) + "}").encode(),
+        ("{" + ",".join(f'"{n}":0' for n in range(99_000)) + "}").encode(),
+        b"[" * 500_000 + b"]" * 500_000,
+        b'"' + b"[{:" * 300_000 + b'"',
+    ],
+    ids=lambda raw: raw[:24].decode(),
+)
+def test_no_shape_of_a_mebibyte_holds_up_others(raw: bytes) -> None:
+
+    def read() -> None:
+        with contextlib.suppress(WireError):
+            strict_json.loads(raw)
+
+    assert processor_time.seconds(read, 0.15) < 0.15
+
+
+def test_brackets_inside_of_texts_are_text() -> None:
+    text = '[{:\\"' * 60_000
+    assert strict_json.loads(strict_json.dumps([text])) == [text]
+
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "workers.md").read_text()
+FORMS = re.findall(
+    r"^\| `(.+)` \| (refused: )?`(.+)` \|$", PAGE.partition("## The form of JSON")[2].partition("\n## ")[0], re.M
+)
+
+
+@pytest.mark.parametrize(("sent", "refused", "expected"), FORMS)
+def test_the_documented_form_of_json(sent: str, refused: str, expected: str) -> None:
+    """docs/workers.md says what becomes of values; this is what does."""
+    if refused:
+        with pytest.raises(WireError) as caught:
+            strict_json.loads(sent.encode())
+        assert caught.value.code == expected
+    else:
+        passed = strict_json.compact(strict_json.loads(sent.encode()))
+        assert passed == expected.encode()
+        assert strict_json.compact(strict_json.loads(passed)) == passed, "the form is its own form"
+
+
+def test_the_page_has_its_table() -> None:
+    assert len(FORMS) >= 14

@@ -10,7 +10,8 @@ import pytest
 from core.given import RUN, Story, at, plan
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import FanIn
-from oraculo.ports.store import DeadLetter, Recorded
+from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.journal import Recorded
 from oraculo.wire import strict_json, views
 
 
@@ -62,6 +63,14 @@ def test_late_answers_are_shown(story: Story) -> None:
     shown = seen(views.ticket(story.state, 2))
     assert shown["respostas_tardias"] == [{"tentativa": 1, "ok": True, "dados": "tarde", "erros": []}]
     assert (shown["status"], shown["motivo"]) == ("cancelada", "cancelada a pedido")
+
+
+def test_conflicting_answers_are_shown(story: Story) -> None:
+    story.ok(2, b'"forjada"')
+    story.ok(2, b'"honesta"')
+    shown = seen(views.ticket(story.state, 2))
+    assert shown["respostas_conflitantes"] == [{"tentativa": 1, "ok": True, "dados": "honesta", "erros": []}]
+    assert (shown["status"], shown["respostas_tardias"]) == ("concluida", [])
 
 
 def test_events_are_numbered_and_can_be_resumed_anywhere(story: Story) -> None:

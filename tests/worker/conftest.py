@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from services.server import free_port
+from tools.servers.server import free_port
 
 from cli.processes import WORK, Process, Server, environment
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cli.processes import Process, Server, eventually
-from oraculo import Client
+import pytest
+
+from cli.processes import Process, Server
+from oraculo import Client, Worker
+from oraculo.client.results import RunResult
+from waiting import DEADLINE_S, eventually
 
 Begin = Callable[..., Process]
 
@@ -19,7 +27,7 @@ def collect(fonte: str, **more: Any) -> dict[str, Any]:
     return {"coletas": [{"fonte": fonte, "parametros": parametros, **more}]}
 
 
-def run(server: Server, request: dict[str, Any], wait: float = 30) -> dict[str, Any]:
+def run(server: Server, request: dict[str, Any], wait: float = DEADLINE_S) -> RunResult:
     with Client(server.url) as client:
         result = client.result(client.submit(request).correlation_id, wait)
     assert result is not None, "it did not end"
@@ -53,6 +61,40 @@ def test_results_failures_and_what_cannot_be_a_result(server: Server, worker: Be
     both = run(server, {**collect("eco"), "execucoes": [{"executador": "soma"}]})
     assert both["execucoes"][0]["resultado"] == {"soma": 1}
     assert held(server) == 0
+
+
+async def test_a_worker_finds_its_server_by_url_or_by_the_environment(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for given in ({"url": server.url}, {}):
+        if not given:
+            monkeypatch.setenv("ORACULO_URL", server.url)
+            monkeypatch.setenv("ORACULO_BROKER", "memory://")
+        worker = Worker()
+        worker.collector("dobro")(lambda params: params["n"] * 2)
+        running = asyncio.create_task(worker.run(**given))
+        try:
+            result = await asyncio.to_thread(run, server, collect("dobro", parametros={"n": 21}))
+            assert result["coletas"][0]["dados"] == 42
+        finally:
+            worker.stop()
+            await running
+
+
+def test_a_script_works_for_ever_and_ends_at_a_signal(server: Server, tmp_path: Path) -> None:
+    code = (
+        "from oraculo import Worker\nworker = Worker()\n"
+        "worker.executor('soma')(lambda data: {'n': len(data)})\nworker.run_forever()\n"
+    )
+    environment = {**os.environ, "ORACULO_URL": server.url}
+    script = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environment)
+    try:
+        result = run(server, {"execucoes": [{"executador": "soma"}]})
+        assert result["execucoes"][0]["resultado"] == {"n": 0}
+        script.terminate()
+        assert script.wait(30) == 0
+    finally:
+        script.kill()
 
 
 def test_a_short_lease_is_kept_alive_while_the_work_goes_on(server: Server, worker: Begin) -> None:
@@ -90,7 +132,7 @@ def test_answers_survive_a_server_that_is_killed(server: Server, worker: Begin, 
     server.start()
     with Client(server.url) as client:
         for number in range(6):
-            result = client.result(f"k{number}", 30)
+            result = client.result(f"k{number}", DEADLINE_S)
             assert result is not None
             assert (result["status"], result["coletas"][0]["tentativas"]) == ("concluida", 1)
             assert [one["evento"] for one in client.events(f"k{number}")].count("ticket_concluded") == 1
@@ -116,10 +158,10 @@ def test_sigterm_finishes_what_was_begun(server: Server, worker: Begin, tmp_path
         eventually(lambda: "stopping" in one.log())
         may.touch()
         assert one.wait() == 0
-        result = client.result(first, 5)
+        result = client.result(first, DEADLINE_S)
         assert result is not None and result["status"] == "concluida"
         worker()  # the second was not begun, or it was finished: either way one attempt is enough
-        result = client.result(second, 20)
+        result = client.result(second, DEADLINE_S)
         assert result is not None and result["coletas"][0]["tentativas"] == 1
 
 
@@ -132,7 +174,7 @@ def test_sigint_twice_ends_at_once(server: Server, worker: Begin, tmp_path: Path
     one.send(signal.SIGINT)
     eventually(lambda: "stopping" in one.log())
     one.send(signal.SIGINT)
-    assert one.wait(5) == 130
+    assert one.wait() == 130
 
 
 def test_work_that_does_not_end_is_given_back(server: Server, worker: Begin, tmp_path: Path) -> None:
@@ -144,11 +186,11 @@ def test_work_that_does_not_end_is_given_back(server: Server, worker: Begin, tmp
         eventually(began.exists)
         started = time.monotonic()
         assert one.stop() == 0
-        assert 2 <= time.monotonic() - started < 15
+        assert time.monotonic() - started >= 2
         assert held(server) == 0
         may.touch()
         worker()
-        result = client.result(name, 20)
+        result = client.result(name, DEADLINE_S)
         assert result is not None
         assert (result["status"], result["coletas"][0]["tentativas"]) == ("concluida", 1)
 
@@ -163,7 +205,7 @@ def test_a_worker_killed_at_work_loses_nothing(server: Server, worker: Begin, tm
         one.kill()
         may.touch()
         worker()
-        result = client.result(name, 20)
+        result = client.result(name, DEADLINE_S)
         assert result is not None
         assert (result["status"], result["coletas"][0]["tentativas"]) == ("concluida", 1)
 
@@ -182,6 +224,6 @@ def test_one_slot_works_on_one_thing_at_a_time(server: Server, worker: Begin, tm
         assert client.result(name.correlation_id, 2.5) is None
         assert not ((tmp_path / "lento").exists() and (tmp_path / "espera").exists())
         may.touch()
-        result = client.result(name.correlation_id, 40)
+        result = client.result(name.correlation_id, DEADLINE_S)
     assert result is not None
     assert [one["status"] for one in result["coletas"]] == ["concluida"] * 4

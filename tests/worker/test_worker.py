@@ -17,7 +17,8 @@ from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.errors import ServerUnreachableError, WorkError
 from oraculo.ports.broker import Outgoing
 from oraculo.wire import mensagem, names, payloads
-from oraculo.worker import BrokerTransport, Job, Worker
+from oraculo.worker.worker import BrokerTransport, Job, Worker
+from waiting import DEADLINE_S, until
 
 
 class Bench:
@@ -64,7 +65,27 @@ async def working(worker: Worker) -> AsyncIterator[Bench]:
         yield bench
     finally:
         worker.stop()
-        await asyncio.wait_for(task, 40)
+        await asyncio.wait_for(task, DEADLINE_S)
+
+
+async def test_english_names_for_decorators_and_arguments() -> None:
+    worker = Worker()
+
+    @worker.collector("a")
+    async def collect(params: Any, data: Any) -> Any:
+        return [params, data]
+
+    @worker.executor("b")
+    def execute(params: Any, data: Any) -> Any:
+        return {"seen": [params, data]}
+
+    assert worker.queues == ["escavador_a", "executador_b"]
+    async with working(worker) as bench:
+        assert (await bench.given("escavador_a", parametros={"x": 1}))["dados"] == [{"x": 1}, []]
+        await bench.order("executador_b", tipo_evento="iniciar_execucao", payload={"parametros": {}, "dados": [1]})
+        assert (await bench.answer())["payload"] == {"seen": [{}, [1]]}
+    with pytest.raises(TypeError, match="attempt"):
+        worker.collector("c")(lambda attempt: attempt)
 
 
 async def test_arguments_are_given_by_name() -> None:
@@ -105,6 +126,7 @@ async def _cancelled() -> Any:
     [
         (_raises(RuntimeError("não")), "RuntimeError", False),
         (_raises(WorkError("não", codigo="x", definitivo=True)), "x", True),
+        (_raises(WorkError("no", code="x", final=True)), "x", True),
         (_raises(StopIteration()), "RuntimeError", False),
         (_raises(SystemExit(3)), "SystemExit", False),
         (_cancelled, "CancelledError", False),
@@ -223,7 +245,7 @@ async def test_stop_before_run_ends_at_once() -> None:
     worker.escavador("a")(lambda: 1)
     task = asyncio.create_task(worker.run(BrokerTransport(MemoryBroker())))
     worker.stop()
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, DEADLINE_S)
     async with working(worker) as bench:  # and it can be used again
         assert (await bench.given("escavador_a"))["dados"] == 1
 
@@ -314,7 +336,7 @@ async def test_a_thread_that_hangs_does_not_hold_up_the_interpreter(tmp_path: An
     script = tmp_path / "s.py"
     script.write_text(
         "import asyncio, time, sys\n"
-        "from oraculo.worker_threads import Threads\n"
+        "from oraculo.worker.threads import Threads\n"
         "async def main():\n"
         "    threads = Threads()\n"
         "    assert await threads.run(lambda: 5) == 5\n"
@@ -326,7 +348,7 @@ async def test_a_thread_that_hangs_does_not_hold_up_the_interpreter(tmp_path: An
         "asyncio.run(main())\n"
     )
     process = await asyncio.create_subprocess_exec(sys.executable, str(script))
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), DEADLINE_S) == 0
 
 
 class Flaky:
@@ -353,11 +375,10 @@ async def test_answers_are_sent_until_they_arrive_also_at_a_stop() -> None:
     fails: list[BaseException] = [ServerUnreachableError("x", "y"), OSError("z"), KeyError("a bug of ours")]
     task = asyncio.create_task(worker.run(Flaky(BrokerTransport(bench.broker), fails)))
     await bench.order("escavador_a")
-    while len(fails) == 3:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+    await until(lambda: len(fails) < 3)
     worker.stop()
     assert (await bench.answer())["payload"]["dados"] == 1
-    await asyncio.wait_for(task, 10)
+    await asyncio.wait_for(task, DEADLINE_S)
 
 
 def test_registering_refuses_what_cannot_work() -> None:

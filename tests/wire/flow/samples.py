@@ -203,6 +203,15 @@ FRAME: dict[str, Any] = {
     "source": "oraculo",
     "schema_version": 1,
 }
+APPROVAL: dict[str, Any] = {
+    "plan_id": "plan-1",
+    "intent_id": "intent-1",
+    "decision": "rejected",
+    "approved_by": "ana",
+    "approved_at": T0_MS,
+    "rejection_reason": "cedo demais",
+    "cognitive_plan_json": json.dumps(PLAN),
+}
 SAMPLES = {
     "CognitivePlan": PLAN,
     "ConsolidatedDecision": DECISION,
@@ -211,4 +220,5 @@ SAMPLES = {
     "FlowCTelemetryEvent": EVENT,
     "OrchestrationIncident": INCIDENT,
     "TelemetryFrame": FRAME,
+    "ApprovalResponse": APPROVAL,
 }

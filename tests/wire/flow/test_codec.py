@@ -79,7 +79,7 @@ class TestThereAndBack:
     def test_the_numbers_are_for_ever(self, record: str) -> None:
         assert schemas.NUMBERS == {
             "CognitivePlan": 1, "ConsolidatedDecision": 2, "ExecutionTicket": 3, "ExecutionResult": 4,
-            "FlowCTelemetryEvent": 5, "OrchestrationIncident": 6, "TelemetryFrame": 7,
+            "FlowCTelemetryEvent": 5, "OrchestrationIncident": 6, "TelemetryFrame": 7, "ApprovalResponse": 8,
         }  # fmt: skip
         assert schemas.schema(record)["name"] == record
 
@@ -198,7 +198,7 @@ class TestFaults:
     def test_a_body_that_goes_on(self) -> None:
         assert refused(framed(4, BODY + b"\0")) == "trailing_bytes"
 
-    @pytest.mark.parametrize("number", [0, 8, 99, 2**32 - 1])
+    @pytest.mark.parametrize("number", [0, 9, 99, 2**32 - 1])
     def test_a_number_that_stands_for_nothing(self, number: int) -> None:
         assert refused(framed(number, BODY)) == "unknown_schema_id"
 

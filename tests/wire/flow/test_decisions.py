@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oraculo.adapters.registry.local import LocalRegistry
-from oraculo.core.cognitive import FlowRules, plan_of, problems
-from oraculo.core.decision import Course, Decision, FinalDecision
+from oraculo.core.flow.cognitive import FlowRules, plan_of, problems
+from oraculo.core.flow.decision import Course, Decision, FinalDecision
 from oraculo.core.plan import MAX_TASKS
 from oraculo.core.vocabulary import Priority, RiskBand, SecurityLevel
 from oraculo.errors import WireError
@@ -79,7 +79,7 @@ class TestPlan:
         }
         found = plan_document(least)
         assert (found.priority, found.security_level) == (None, SecurityLevel.INTERNAL)
-        assert plan_of(found, FlowRules(), NOW, str, name="x").flow is not None
+        assert plan_of(found, FlowRules(), NOW, str, name="x").tipo == "fluxo_c"
 
     @pytest.mark.parametrize("name", ["plan_id", "intent_id", "tasks", "execution_order", "risk_band"])
     @pytest.mark.parametrize("how", ["gone", "null"])

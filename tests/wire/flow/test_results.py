@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.core.commands import RecordResult
+from oraculo.core.digests import bytes_of
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import WireError
 from oraculo.wire.flow import results
@@ -36,7 +37,11 @@ def test_everything_is_read() -> None:
     command, worker = results.answer(RESULT, RAW)
     assert worker == "worker-7" and command is not None
     assert (command.ok, command.erros, command.definitivo, command.attempt) == (True, [], False, None)
-    assert (command.ticket, command.kind, command.digest) == (RESULT["ticket_id"], Kind.EXECUCAO, zlib.crc32(RAW))
+    assert (command.ticket, command.kind, bytes_of(command.digest)) == (
+        RESULT["ticket_id"],
+        Kind.EXECUCAO,
+        zlib.crc32(RAW),
+    )
     assert json.loads(command.dados) == {**RESULT["result"], "agent_id": "worker-7", "actual_duration_ms": 1234}
 
 
@@ -70,7 +75,7 @@ def test_what_went_wrong() -> None:
     failed = read(status="FAILED", error_message="disco cheio", result=inner(metadata={"error_type": "DiskFull"}))
     assert failed.erros == [{"codigo": "DiskFull", "mensagem": "disco cheio", "definitivo": False}]
     assert not failed.definitivo
-    assert read(status="FAILED").erros[0]["mensagem"]
+    assert read(status="FAILED").erros == [{"codigo": "erro", "definitivo": False}]
 
 
 @pytest.mark.parametrize("name", ["definitivo", "non_retryable"])

@@ -10,13 +10,12 @@ import pytest
 
 from core.given import RUN, T0, Story, at
 from oraculo.adapters.registry.local import LocalRegistry
-from oraculo.core.cognitive import FlowRules, plan_of
+from oraculo.core.flow.cognitive import FlowRules, plan_of
 from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import WireError
 from oraculo.wire.flow import tickets
 from oraculo.wire.flow.codec import JSON, Codec
 from oraculo.wire.flow.decisions import decision_of
-from oraculo.wire.flow.instants import milliseconds
 from wire.flow.samples import DECISION, PLAN, T0_MS, TASK
 
 CODECS = (Codec(LocalRegistry()), Codec(LocalRegistry(), JSON))
@@ -77,7 +76,15 @@ def test_every_field_of_a_ticket_that_waits_to_be_published() -> None:
         "retry_count": 0,
         "error_message": None,
         "compensation_ticket_id": None,
-        "metadata": {"dono": "ana", "workflow_id": "orch-plan-1", "generated_by": "oraculo", "attempt": "1"},
+        "metadata": {
+            "dono": "ana",
+            "workflow_id": "orch-plan-1",
+            "generated_by": "oraculo",
+            "attempt": "1",
+            "priority_score": "0.3885",
+            "priority_score_explanation": "0.3885 = 0.4 × 0.3 (risk low) + 0.3 × 0.595 (quality of service)"
+            " + 0.3 × 0.3 (urgency) + 0.2 × 0 (priority NORMAL)",
+        },
         "schema_version": 1,
     }
 
@@ -151,7 +158,7 @@ def failed() -> Story:
 
 def test_what_undoes_others_says_what_it_undoes_and_why() -> None:
     told = failed()
-    assert told._state.undone == {2: 3, 1: 4, 0: 5}
+    assert told.state.undone == {2: 3, 1: 4, 0: 5}
     undo = ticket(told, 4)
     assert (undo["task_type"], undo["dependencies"], undo["status"]) == ("COMPENSATE", [], "PENDING")
     assert undo["task_id"].startswith("compensate-") and len(undo["task_id"]) == len("compensate-") + 8
@@ -189,7 +196,7 @@ def test_only_what_was_done_is_undone() -> None:
     told.ok(0)
     told.confirm(1)
     told.fail(1, definitivo=True)
-    assert told._state.undone == {1: 3}
+    assert told.state.undone == {1: 3}
     assert [ticket(told, position)["status"] for position in range(4)] == [
         "COMPLETED",
         "COMPENSATING",
@@ -206,16 +213,28 @@ def test_what_is_no_text_is_written_as_json() -> None:
     assert (found["metadata"]["n"], found["metadata"]["nada"]) == ("7", "")
 
 
-def test_how_it_was_allocated() -> None:
+def test_how_urgent_it_is_and_that_nobody_chose_a_worker() -> None:
     told = story({"risk_band": "critical"})
-    found = tickets.allocation(told._state, 0, at(0))
-    assert (found["priority_score"], found["allocation_method"]) == (0.79, "intelligent_scheduler")
-    assert found["allocated_at"] == milliseconds(T0) and found["agent_id"] is None
-    assert tickets.allocation(told._state, 0, at(0) + timedelta(seconds=80))["priority_score"] == 1.0
+    found = tickets.allocation(told.state, 0, at(0))
+    assert found["priority_score"] == 0.79
+    assert found["priority_score_parts"] == {"risk": 1.0, "qos": 1.0, "urgency": 0.3, "priority": 0.0}
+    decisions = ("allocated_at", "agent_id", "agent_type", "allocation_method", "workers_evaluated", "agent_score")
+    assert [found[name] for name in decisions] == [None] * 6
+    assert tickets.allocation(told.state, 0, at(0) + timedelta(seconds=80))["priority_score"] == 1.0
     told.confirm(0)
+    assert tickets.allocation(told.state, 0, at(0) + timedelta(seconds=80))["priority_score"] == 0.79  # when it went
     told.ok(0, b'{"agent_id":"w-1"}')
-    assert tickets.allocation(told._state, 0, at(0))["agent_id"] == "w-1"
+    assert tickets.allocation(told.state, 0, at(0))["agent_id"] == "w-1"
     json.dumps(found)
+
+
+def test_its_metadata_explains_the_score() -> None:
+    found = ticket(story({"risk_band": "medium", "original_priority": "CRITICAL"}), 0)["metadata"]
+    assert found["priority_score"] == "0.5685"
+    assert found["priority_score_explanation"] == (
+        "0.5685 = 0.4 × 0.5 (risk medium) + 0.3 × 0.595 (quality of service) + 0.3 × 0.3 (urgency)"
+        " + 0.2 × 0.5 (priority CRITICAL)"
+    )
 
 
 def test_a_value_that_is_no_ticket_is_not_written() -> None:

@@ -1,0 +1,200 @@
+"""Every value of the chart has an effect, a type and an explanation; a wrong one is refused by name."""
+
+from __future__ import annotations
+
+import base64
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tools.chart import generate
+from tools.chart.values import Value, read
+
+from chart.rendering import API_KEY, EVERYTHING, KNOWN_APIS, SCALED, RenderError, merged, text
+
+BASE: dict[str, Any] = {"secrets": {"apiKey": API_KEY}}
+DEMO: dict[str, Any] = {
+    "replicaCount": 1,
+    "autoscaling": {"enabled": False},
+    "store": {"sqlite": {"enabled": True}},
+    "config": {"postgres": {"host": ""}, "kafka": {"bootstrapServers": ""}, "temporal": {"enabled": False}},
+}
+WORLDS: dict[str, dict[str, Any]] = {
+    "everything": EVERYTHING,
+    "defaults": BASE,
+    "scaled": merged(EVERYTHING, SCALED),
+    "workers by processor time": merged(EVERYTHING, {"components": {"worker": {"autoscaling": {"enabled": True}}}}),
+    "one pod": merged(BASE, DEMO),
+    "one pod, other servers": merged(BASE, {"replicaCount": 1, "autoscaling": {"enabled": False}}),
+    "existing secret": {"secrets": {"existingSecret": "there"}},
+    "strimzi": merged(BASE, {"topics": {"manage": "strimzi"}}),
+    "triggers": merged(BASE, {"autoscaling": {"enabled": False}, "keda": {"triggers": [{"type": "cpu"}]}}),
+}
+MARKED = ("everything", "scaled", "workers by processor time", "one pod")
+WITHOUT_CLUSTER = {"secrets.check"}  # tests/kubernetes shows its effect: there has to be a cluster to ask
+OTHER: dict[str, Any] = {  # where another value cannot be guessed
+    "keda.triggers": [{"type": "cron", "metadata": {}}],
+    "brokers.urls": ["amqp://another"],
+    "components.worker.classes": {"other": {"target": "other:worker", "queues": ["other"]}},
+    "components.worker.keda.triggers": [{"type": "cron", "metadata": {}}],
+    "image.digest": f"sha256:{'0' * 64}",
+    "networkPolicy.extraPorts": [4711],
+    "networkPolicy.webhooks.ports": [8443],
+    "networkPolicy.webhooks.except": ["192.0.2.0/24"],
+    "networkPolicy.egress": [{"ports": [{"port": 4711}]}],
+    "config.compensation": {"maxRetries": 3},
+    "settings": {"ORACULO_MAX_OPEN": 5},
+    "config.redis.clusterNodes": "redis:7000",
+    "secrets.existingSecret": "another",  # would hide all other secrets
+    "opa.existingConfigMap": "another",
+    "config.postgres.host": "another",
+    "config.kafka.saslUsername": "ana",  # needs another protocol than the default
+}
+
+
+def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    for name in reversed(path):
+        value = {name: value}
+    return value
+
+
+def another(value: Value, world: dict[str, Any]) -> Any:
+    """A value of the same type that this world does not have."""
+    if value.key in OTHER:
+        return OTHER[value.key]
+    if "enum" in value.schema:
+        return next(one for one in reversed(value.schema["enum"]) if one != value.default)
+    match value.default:
+        case bool():
+            return not present(value, world)
+        case int() | float():
+            return value.default + 1
+        case str() | None if "integer" in value.schema["type"] or "number" in value.schema["type"]:
+            return 7
+        case str() | None:
+            return "flipped"
+        case list():
+            strings = value.schema.get("items", {}).get("type") == "string"
+            return ["flipped"] if strings else [{"name": "flipped"}]
+        case _:
+            return {"flipped": "true"}
+
+
+def present(value: Value, world: Any) -> Any:
+    """What the world says, else the default."""
+    for name in value.path:
+        if name not in world:
+            return value.default
+        world = world[name]
+    return world
+
+
+def unique(value: Value, number: int) -> Any:
+    """A value that is found again in a rendering; None where there is none."""
+    if value.key in OTHER or "enum" in value.schema or isinstance(value.default, bool | dict | list):
+        return None
+    if isinstance(value.default, float):
+        return 20_000.5 + number
+    return f"unique{number}u" if value.schema["type"] == "string" else 20_000 + number
+
+
+def encoded(value: Any) -> str:
+    """As it is in a Secret."""
+    return base64.b64encode(str(value).encode()).decode()
+
+
+def test_readme_and_schema_are_as_the_values_say() -> None:
+    assert generate.main(["--check"]) == 0
+
+
+@pytest.mark.timeout(300)
+def test_every_value_has_an_effect() -> None:
+    """First as many as can be told apart in one rendering, then each of the others alone, world after world."""
+    values = [one for one in read() if one.key not in WITHOUT_CLUSTER]
+    marks = {one: mark for number, one in enumerate(values) if (mark := unique(one, number)) is not None}
+    marked = [nested(one.path, mark) for one, mark in marks.items()]
+    with ThreadPoolExecutor(2) as pool:
+        shown = "".join(pool.map(lambda world: text(merged(*marked, WORLDS[world])), MARKED))
+        seen = {one for one, mark in marks.items() if str(mark) in shown or encoded(mark) in shown}
+        assert len(seen) > 150
+        plain = dict(zip(WORLDS, pool.map(text, WORLDS.values()), strict=True))
+        plain["nothing known"] = text(EVERYTHING, apis=())
+        rest = [one for one in values if one not in seen]
+        results = pool.map(lambda one: _has_effect(one, plain), rest)
+        assert [one.key for one, effect in zip(rest, results, strict=True) if not effect] == []
+
+
+def _has_effect(value: Value, plain: dict[str, str]) -> bool:
+    for name, before in plain.items():
+        world, apis = (EVERYTHING, ()) if name == "nothing known" else (WORLDS[name], KNOWN_APIS)
+        changed = merged(world, nested(value.path, another(value, world)))
+        try:
+            if changed != world and text(changed, apis=apis) != before:
+                return True
+        except RenderError:
+            continue  # it contradicts this world; another shows what it does
+    return False
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"replicaCounts": 3}, "additional properties 'replicaCounts' not allowed"),
+        ({"config": {"sla": {"defaultTimeoutMz": 1}}}, "at '/config/sla': additional properties 'defaultTimeoutMz'"),
+        ({"config": {"logLevel": "LOUD"}}, "at '/config/logLevel': value must be one of 'DEBUG'"),
+        ({"replicaCount": "two"}, "at '/replicaCount': got string, want integer"),
+        ({"terminationGracePeriodSeconds": 5}, "at '/terminationGracePeriodSeconds': minimum: got 5, want 30"),
+    ],
+)
+def test_a_mistyped_value_is_named(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(RenderError) as refused:
+        text(values)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            {"keda": {"enabled": True, "triggers": [{"type": "cpu"}]}},
+            "autoscaling.enabled and keda.enabled scale the same pods: switch one off",
+        ),
+        ({"autoscaling": {"enabled": False}, "keda": {"enabled": True}}, "keda.enabled needs keda.triggers"),
+        (
+            {"components": {"worker": {"enabled": True, "autoscaling": {"enabled": True}, "keda": {"enabled": True}}}},
+            "components.worker.autoscaling.enabled and components.worker.keda.enabled scale the same pods",
+        ),
+        (
+            {
+                "components": {
+                    "worker": {"enabled": True, "keda": {"enabled": True}, "classes": {"eco": {"target": "m:w"}}},
+                }
+            },
+            "components.worker.classes.eco.queues is empty",
+        ),
+        ({"autoscaling": {"minReplicas": 11}}, "autoscaling.minReplicas is more than autoscaling.maxReplicas"),
+        ({"store": {"sqlite": {"enabled": True}}}, "store.sqlite.enabled is for one pod"),
+        ({"config": {"postgres": {"host": ""}}}, "there is no store: set config.postgres.host"),
+        ({"brokers": {"urls": ["amqp://u:segredo@host"]}}, "brokers.urls[0] has a password"),
+        ({"config": {"kafka": {"bootstrapServers": ""}}}, "there is no broker that several pods can share"),
+        ({"config": {"kafka": {"securityProtocol": "SASL_SSL"}}}, "config.kafka.securityProtocol is SASL_SSL"),
+        ({"components": {"celeryWorker": {"enabled": True}}}, "components.celeryBeat are for engine=celery"),
+        ({"engine": "temporal", "config": {"temporal": {"enabled": False}}}, "config.temporal.enabled is false"),
+        ({"config": {"kafka": {"saslUsername": "ana"}}}, "config.kafka.saslUsername needs"),
+        ({"settings": {"ORACULO_API_KEY": "x"}}, "settings.ORACULO_API_KEY is a secret"),
+        ({"settings": {"ORACULO_OIDC_CLIENT_SECRET": "x"}}, "settings.ORACULO_OIDC_CLIENT_SECRET is a secret"),
+        (
+            {"config": {"kafka": {"schemaRegistryUrl": "https://ana:segredo@registry"}}},
+            "KAFKA_SCHEMA_REGISTRY_URL has a password, and would be in the ConfigMap",
+        ),
+        ({"settings": {"HTTPS_PROXY": "http://ana:segredo@proxy"}}, "HTTPS_PROXY has a password"),
+    ],
+)
+def test_values_that_contradict_each_other_are_refused_with_one_line(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(RenderError) as refused:
+        text(values)
+    assert said in str(refused.value)
+    assert (
+        len(str(refused.value).replace("\n\nUse --debug flag to render out invalid YAML", "").strip().splitlines()) == 1
+    )
+    assert "segredo" not in str(refused.value)

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from oraculo.collectors.relatorio import relatorio
+from oraculo.collectors.report import MAX_ROWS
+from oraculo.errors import WorkError
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+HOSTILE = [
+    "<script>alert('titulo')</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</title></style><script>x</script>",
+    "palavra" * 400,
+    "🚀🇧🇷 foguete 👩‍💻",
+    "日本語のタイトル",
+    "\u202eotxet od osseva",
+    "مرحبا بالعالم",
+    "nulo\x00 e \x1b[31m escape \ud800 solto",
+    "(parêntese) \\ barra ) %PDF {nb} **negrito** __x__",
+    "“aspas” — travessão… € ação",
+    "\u200d",
+    "",
+]
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order, and keeps what a browser would act on."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(source)
+        self.close()
+        assert self.stack == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "relatorios"
+    monkeypatch.setenv("ORACULO_RELATORIOS", str(root))
+    return root
+
+
+def collected(fonte="youtube", titles=("Um vídeo", "Outro"), status="concluida"):
+    items = [
+        {
+            "fonte": fonte,
+            "titulo": title,
+            "url": f"https://e.com/{n}",
+            "publicado_em": f"2025-10-{n % 28 + 1:02d}T12:00:00Z",
+        }
+        for n, title in enumerate(titles)
+    ]
+    return {"fonte": fonte, "status": status, "dados": items}
+
+
+def page(answer) -> Page:
+    return Page(Path(answer["arquivos"][1]).read_text(encoding="utf-8"))
+
+
+def pdf_pages(answer) -> int:
+    content = Path(answer["arquivo"]).read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert content.rstrip().endswith(b"%%EOF")
+    return len(re.findall(rb"/Type /Page\b", content))
+
+
+def pdf_text(answer) -> str:
+    """What the page streams show, as they write it: Windows-1252 strings in Tj operators."""
+    content = Path(answer["arquivo"]).read_bytes()
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
+    drawn = b"\n".join(zlib.decompress(stream) for stream in streams if stream[:1] == b"x")
+    return re.sub(rb"\\([()\\])", rb"\1", drawn).decode("windows-1252", "replace")
+
+
+def refused(dados, parametros) -> WorkError:
+    with pytest.raises(WorkError) as caught:
+        relatorio(dados, parametros)
+    assert (caught.value.codigo, caught.value.definitivo) == ("parametro_invalido", True)
+    return caught.value
+
+
+def test_no_other_user_of_the_machine_reads_a_report():
+    before = os.umask(0o022)
+    try:
+        answer = relatorio([collected()], {})
+    finally:
+        os.umask(before)
+    assert [Path(name).stat().st_mode & 0o777 for name in answer["arquivos"]] == [0o600, 0o600]
+
+
+def test_writes_both_files_and_says_where(root):
+    answer = relatorio([collected(), collected("blog", ["Só um"])], {"titulo": "Semana à prova", "periodo": "2025-10"})
+    assert answer == {
+        "resultado": "ok",
+        "arquivo": str(root / "relatorio.pdf"),
+        "arquivos": [str(root / "relatorio.pdf"), str(root / "relatorio.html")],
+        "itens": 3,
+        "fontes": 2,
+        "fontes_ausentes": [],
+    }
+    assert sorted(path.name for path in root.iterdir()) == ["relatorio.html", "relatorio.pdf"]
+    text = page(answer).text
+    for expected in ("Semana à prova", "Período: 10/2025", "Um vídeo", "Só um", "02/10/2025", "e.com/1"):
+        assert expected in text
+    assert page(answer).tags.count("svg") == 2
+    assert pdf_pages(answer) == 1
+    for expected in ("Semana à prova", "Período: 10/2025", "Um vídeo", "Itens por fonte", "Itens por dia"):
+        assert expected in pdf_text(answer)
+
+
+def test_missing_sources_are_named_in_both():
+    answer = relatorio(
+        [
+            collected(),
+            {"fonte": "noticias", "status": "timeout", "dados": None},
+            {"fonte": "vazia", "status": "concluida", "dados": None},
+            {"fonte": "velha", "status": "erro", "dados": [{"titulo": "não mostre"}]},
+        ],
+        {},
+    )
+    assert answer["fontes_ausentes"] == ["noticias", "vazia", "velha"]
+    assert (answer["itens"], answer["fontes"]) == (2, 4)
+    for text in (page(answer).text, pdf_text(answer)):
+        assert "Fontes que faltam" in text
+        assert "noticias: a coleta terminou como “timeout”" in text
+        assert "vazia: a coleta terminou sem dados" in text
+        assert "não mostre" not in text
+
+
+def test_nothing_collected_is_still_a_report():
+    answer = relatorio([], {})
+    assert (answer["itens"], answer["fontes"]) == (0, 0)
+    assert "Nenhum item foi coletado" in page(answer).text
+    assert pdf_pages(answer) == 1
+
+
+def test_hostile_text_stays_text():
+    parts = [collected(title[:60] or "x", HOSTILE) for title in HOSTILE]
+    parts[0]["dados"] += [
+        {"titulo": "mau", "url": "javascript:alert(1)"},
+        {"titulo": "dado", "url": "data:text/html,x"},
+    ]
+    parts[0]["dados"].append({"titulo": "aspas", "url": 'https://e.com/"onmouseover="x'})
+    answer = relatorio(parts, {"titulo": HOSTILE[0], "periodo": HOSTILE[1]})
+    found = page(answer)
+    assert not {"script", "img", "iframe", "object"} & set(found.tags)
+    assert not [name for name, _ in found.attributes if name.startswith("on")]
+    links = [value for name, value in found.attributes if name == "href"]
+    assert links
+    assert all(value.startswith(("http://", "https://")) for value in links)
+    assert "<script>alert('titulo')</script>" in found.text
+    source = Path(answer["arquivos"][1]).read_text(encoding="utf-8")
+    assert "<script" not in source
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", source)
+    assert pdf_pages(answer) > 1
+    drawn = pdf_text(answer)
+    for expected in (":rocket:", "RiBenYu", "{nb}", "“aspas” — travessão… € ação", "(sem título)"):
+        assert expected in drawn
+    assert b"javascript:" not in Path(answer["arquivo"]).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "count"),
+    [
+        ([], 0),
+        ({"itens": [{"title": "a"}, {"nome": "b"}]}, 2),
+        ({"qualquer": 1}, 1),
+        ("só um texto", 1),
+        (42, 1),
+        ([1, None, [2], {"titulo": {"aninhado": True}}, {"titulo": "t", "publicado_em": 7, "url": 9}], 5),
+        ([{"titulo": "t", "publicado_em": "9999-12-31T23:59:59-12:00"}, {"titulo": "t", "data": "0001-01-01"}], 2),
+    ],
+)
+def test_data_of_any_shape(data, count):
+    answer = relatorio([{"fonte": "x", "status": "concluida", "dados": data}], {})
+    assert answer["itens"] == count
+    assert page(answer)
+    assert pdf_pages(answer) >= 1
+
+
+def test_ten_thousand_items_take_seconds_and_the_table_is_capped():
+    parts = [collected(f"fonte {n}", [f"Título número {m}" for m in range(1_000)]) for n in range(20)]
+    answer = relatorio(parts, {})
+    assert answer["itens"] == 20_000
+    found = page(answer)
+    assert found.tags.count("tr") == 1 + 20 + 1 + MAX_ROWS
+    assert "outros itens não estão listados" in found.text
+    assert "19.500" in found.text and "19.500" in pdf_text(answer)
+
+
+def test_a_retry_writes_the_same_bytes(root):
+    def files():
+        return {path.name: path.read_bytes() for path in root.iterdir()}
+
+    relatorio([collected()], {})
+    first = files()
+    relatorio([collected()], {})
+    assert files() == first
+
+
+def test_a_name_is_a_directory_of_its_own(root):
+    for name, slug in [
+        ("Relatório de Outubro/2025", "relatorio-de-outubro-2025"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("a\x00b", "a-b"),
+        ("日本", "riben"),
+        ("x" * 500, "x" * 80),
+    ]:
+        assert Path(relatorio([], {"nome": name})["arquivo"]) == root / slug / "relatorio.pdf"
+    refused([], {"nome": "../.."})
+    refused([], {"nome": 3})
+
+
+def test_orchestrations_do_not_replace_each_other(root):
+    ids = ["abc123", "ABC123", "abc/123", "../..", "日本", "x" * 128, "x" * 127, "0199e1b5-7c1e-7000-8000-000000000000"]
+    written = [Path(relatorio([], {}, each)["arquivo"]).parent for each in ids]
+    assert written[0] == root / "abc123"
+    assert written[-1] == root / ids[-1]
+    assert len(set(written)) == len(ids)
+    assert {path.parent for path in written} == {root}
+    assert Path(relatorio([], {"nome": "meu"}, "abc123")["arquivo"]).parent == root / "meu"
+
+
+def test_a_destination_stays_below_the_root(root):
+    answer = relatorio([], {"destino": "2025/outubro", "nome": "a"})
+    assert Path(answer["arquivo"]) == root / "2025" / "outubro" / "a" / "relatorio.pdf"
+    assert Path(relatorio([], {"destino": "."})["arquivo"]).parent == root
+    for destination in ("/tmp/x", "../x", "a/../../x", "..\\x", "C:\\x", "C:x", "\\\\host\\x", "a\x00b", "a" * 300, 5):
+        refused([], {"destino": destination})
+    assert sorted(path.name for path in root.parent.iterdir()) == ["relatorios"]
+
+
+def test_symbolic_links_do_not_lead_out(root, tmp_path):
+    root.mkdir()
+    outside = tmp_path / "fora"
+    outside.mkdir()
+    os.symlink(outside, root / "atalho")
+    refused([], {"destino": "atalho"})
+    refused([], {"nome": "atalho"})
+    os.symlink(root / "laco", root / "laco")
+    with pytest.raises(WorkError):
+        relatorio([], {"destino": "laco"})
+    assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("dados", [None, {}, "x", [1], [None]])
+def test_input_that_is_no_list_of_sources(dados):
+    refused(dados, {})
+
+
+def test_a_disk_that_refuses_may_heal(root):
+    root.write_text("um arquivo onde devia haver um diretório")
+    with pytest.raises(WorkError) as caught:
+        relatorio([], {})
+    assert (caught.value.codigo, caught.value.definitivo) == ("disco", False)
+
+
+def test_without_the_variable_reports_go_below_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.delenv("ORACULO_RELATORIOS")
+    monkeypatch.chdir(tmp_path)
+    assert Path(relatorio([], {})["arquivo"]) == tmp_path / "relatorios" / "relatorio.pdf"
