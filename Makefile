@@ -6,19 +6,23 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-JOBS   ?= 2
+JOBS   ?= 3
 SUITE  ?= embedded
+NEW_ENOUGH := import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; make PYTHON=python3.12 uses another one than " + sys.executable)
+KILLS  ?= 30
+MESSAGES ?= 10000000
 
-.PHONY: chaos run test check unit fmt lint types imports simulate bench bench-peers docs dashboards services lock clean help
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers docs site dashboards chart services hooks lock clean help \
+  services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
 	@sed -n 's/^# //p' Makefile; grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/ —/'
 
-$(STAMP): requirements.lock pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
+$(STAMP): requirements.lock requirements-uv.lock pyproject.toml
+	@test ! -x $(BIN)/python || $(BIN)/python -c '$(NEW_ENOUGH)' 2>/dev/null || rm -rf $(VENV)
+	@test -x $(BIN)/python || { $(PYTHON) -c '$(NEW_ENOUGH)' && $(PYTHON) -m venv $(VENV); }
 	@echo "== installing (pinned with hashes in requirements.lock)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
@@ -40,8 +44,8 @@ fmt: $(STAMP) ## format and fix
 lint: $(STAMP) ## ruff
 	@echo "== ruff"; $(BIN)/ruff format --check . && $(BIN)/ruff check .
 
-types: $(STAMP) ## mypy --strict
-	@echo "== mypy"; $(BIN)/mypy
+types: $(STAMP) ## mypy --strict on the package and tools, a looser profile on tests
+	@echo "== mypy"; $(BIN)/mypy && $(BIN)/mypy tests
 
 imports: $(STAMP) ## layers
 	@echo "== import-linter"; $(BIN)/lint-imports
@@ -55,25 +59,66 @@ bench: $(STAMP) ## W1, W2 and SEQ on this machine
 bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SUITE=redis, rabbitmq, nats, kafka, postgres, celery or temporal
 	@benchmarks/setup.sh && $(BIN)/python benchmarks/run.py --suite $(SUITE) --json benchmarks/results/latest-$(SUITE).json
 
-docs: $(STAMP) ## check that docs and code agree
+docs: $(STAMP) ## write the generated parts of docs/, then check that docs and code agree
+	@$(BIN)/python -m tools.docs.generate
 	@$(BIN)/pytest tests/test_docs.py
 
-dashboards: $(STAMP) ## write the dashboard, the alert rules and their tests from deploy/observability
-	@$(BIN)/python -m deploy.observability.generate
+.venv-site/.installed: requirements-site.lock $(STAMP)
+	@echo "== installing MkDocs (pinned with hashes in requirements-site.lock)"
+	@test -x .venv-site/bin/python || $(BIN)/python -m venv .venv-site
+	@$(BIN)/uv pip install --quiet --python .venv-site/bin/python --require-hashes -r requirements-site.lock
+	@touch $@
+
+site: .venv-site/.installed ## the documentation as a site in site/: built strictly, and it gets nothing from another host
+	@$(BIN)/python -m tools.docs.site site
+
+dashboards: $(STAMP) ## write the dashboard, the alert rules and their tests from tools/observability
+	@$(BIN)/python -m tools.observability.generate
+
+chart: $(STAMP) ## write README and schema of the Helm chart from its values.yaml
+	@$(BIN)/python -m tools.chart.generate
 
 services: $(STAMP) ## every server that tests use: installs what is missing and can be had
 	@echo "== servers for tests"
-	@$(BIN)/python -m services.install
+	@$(BIN)/python -m tools.servers.install
+	@echo "cases of CEL in $$($(BIN)/python -m tools.cel_cases)"
 
-chaos: $(STAMP) services ## everything is killed 30 times on every broker, 30 flaps, longer faults
-	@ORACULO_CHAOS_KILLS=30 $(BIN)/pytest -s tests/acceptance/test_kill.py tests/acceptance/test_broker_kills.py \
-	  tests/acceptance/test_broker_faults.py tests/acceptance/test_failover.py tests/acceptance/test_replicas.py \
-	  tests/acceptance/test_celery_faults.py tests/acceptance/test_temporal_faults.py tests/acceptance/test_flow_c_kills.py \
-	  tests/acceptance/test_flow_c_steps.py tests/contracts/test_broker_server.py
+services-image: $(STAMP) ## what `make test-image` needs: buildah, podman and a base image of Debian packages
+	@$(BIN)/python -m tools.image.debian_base
+
+test-image: $(STAMP) services-image ## build both images without a container engine, run them read-only, drain them
+	@$(BIN)/pytest tests/deploy/image
+
+test-release: $(STAMP) ## install wheel and source archive into empty environments of Python 3.11, 3.12 and 3.13, run the demo
+	@$(BIN)/pytest tests/deploy/release
+
+release: $(STAMP) ## wheel, source archive, SBOM and checksums in dist/
+	@$(BIN)/python -m tools.release.build
+
+services-kubernetes: $(STAMP) ## builds a Kubernetes for tests: API server, controllers, scheduler, etcd, kwok, kubectl (twenty minutes once)
+	@echo "== kubernetes for tests"
+	@$(BIN)/python -m tools.servers.kubernetes
+
+test-kubernetes: $(STAMP) services-kubernetes ## the chart and its scripts on a real API server with fake nodes
+	@ORACULO_TEST_KUBERNETES=1 $(BIN)/pytest tests/kubernetes
+
+chaos: $(STAMP) services ## every test of faults in its long form, to the end; goes on where it stopped (KILLS=30)
+	@$(BIN)/python -m tools.chaos --kills $(KILLS)
+
+soak: $(STAMP) services ## MESSAGES through the in-process broker and Redis Streams with retention on: does anything grow?
+	@$(BIN)/python -m benchmarks.soak --broker memory --messages $(MESSAGES) --folder .soak/memory
+	@$(BIN)/python -m benchmarks.soak --broker redis --messages $(MESSAGES) --folder .soak/redis
+
+hooks: $(STAMP) ## install the pre-commit and commit-msg hooks
+	@$(BIN)/pre-commit install
 
 lock: $(STAMP) ## refresh requirements.lock
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --no-emit-find-links --all-extras --group dev pyproject.toml -o requirements.lock
+	@echo mkdocs-material | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --no-emit-find-links - -o requirements-site.lock
+	@echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --no-emit-find-links - -o requirements-uv.lock
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -27,9 +27,9 @@ from typing import Any
 
 import httpx2
 from playwright.async_api import Browser, Page, async_playwright
-from services.chromium import Chromium
+from tools.servers.chromium import Chromium
 
-from oraculo.adapters.stores.sqlite import SqliteStore
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.commands import Cancel, ConfirmDispatch, RecordResult, Start
 from oraculo.core.consolidation import aggregate
 from oraculo.core.events import OrchestrationClosed
@@ -37,7 +37,7 @@ from oraculo.core.plan import Plan
 from oraculo.core.step import Step, step
 from oraculo.core.ticket_id import ticket_id
 from oraculo.dashboard import assets
-from oraculo.ports.store import Batch
+from oraculo.ports.journal import Batch
 from oraculo.runtime.ids import oldest_run_at
 from oraculo.wire import requests, strict_json
 from oraculo.wire.requests import Defaults

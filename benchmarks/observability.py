@@ -25,11 +25,11 @@ from typing import Any
 
 from oraculo import logs
 from oraculo.bench.work import REQUEST, make_worker
-from oraculo.bootstrap import Oraculo
 from oraculo.logs.events import EventLog
-from oraculo.runtime.reception import pass_on
+from oraculo.runtime.requests import pass_on
 from oraculo.runtime.tuning import tune
-from oraculo.settings import load
+from oraculo.service import Oraculo
+from oraculo.settings.settings import load
 
 TITLES = {"off": "nothing", "on": "metrics, JSON logs", "traces": "metrics, JSON logs, traces of 10 %"}
 VARIANTS = tuple(TITLES)
@@ -80,17 +80,17 @@ async def _block(oraculo: Oraculo, variant: str, n: int) -> dict[str, float]:
     tracer = oraculo.tracer
     assert tracer is not None
     observers = {"off": [], "on": [oraculo.metrics, EventLog()], "traces": [oraculo.metrics, EventLog(), tracer]}
-    oraculo.engine._onlookers._observers[:] = observers[variant]
-    oraculo.reception._trace = tracer.begin if variant == "traces" else pass_on
+    oraculo.kernel_ports.observers._observers[:] = observers[variant]
+    oraculo.requests._trace = tracer.begin if variant == "traces" else pass_on
 
     async def one() -> None:
         accepted = await oraculo.submit(REQUEST)
-        await oraculo.ended(accepted.run)
+        await oraculo.result_json(accepted.run, wait=None)
 
     cpu, started = time.process_time(), time.perf_counter()
     await asyncio.gather(*(one() for _ in range(n)))
     seconds = time.perf_counter() - started
-    oraculo.engine.observe()
+    oraculo.kernel_ports.observers.flush()
     counts = tracer.exporter.counts
     while tracer._ended or counts["feito"] > counts["enviado"] + counts["perdido"]:  # noqa: ASYNC110
         await asyncio.sleep(0.2)

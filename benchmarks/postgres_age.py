@@ -24,10 +24,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import psycopg
-from services.postgres import Postgres
+from tools.servers.postgres import Postgres
 
 from oraculo.adapters.clock import MonotonicClock
-from oraculo.adapters.stores.postgres import find, members, read
+from oraculo.adapters.stores.postgres import catalogue, journal, members
+from oraculo.adapters.stores.postgres import statistics as figures
+from oraculo.adapters.stores.postgres.connections import fetch
 from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.bench.work import REQUEST
 from oraculo.core.commands import Command, ConfirmDispatch, RecordResult, Start
@@ -36,7 +38,8 @@ from oraculo.core.state import Orchestration
 from oraculo.core.step import step
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Status
-from oraculo.ports.store import Asked, Batch, Query
+from oraculo.ports.catalogue import Query
+from oraculo.ports.journal import Batch, LockRequest
 from oraculo.runtime.ids import RunNumbers, new_correlation_id
 from oraculo.wire import requests, strict_json
 from oraculo.wire.requests import Defaults
@@ -67,7 +70,7 @@ async def _hundred(store: PostgresStore) -> None:
     states: list[Orchestration | None] = [None] * AT_ONCE
     names = [new_correlation_id() for _ in states]
     commands: list[Command] = [Start(NUMBERS.next(now()), name, PLAN, "f") for name in names]
-    await _transaction(store, states, commands, Asked(names=names))
+    await _transaction(store, states, commands, LockRequest(names=names))
     await _transaction(store, states, [_confirm(state) for state in states])
     for position in range(3):
         await _transaction(store, states, [_answer(state, position) for state in states])
@@ -76,9 +79,9 @@ async def _hundred(store: PostgresStore) -> None:
 
 
 async def _transaction(
-    store: PostgresStore, states: list[Orchestration | None], commands: list[Command], asked: Asked | None = None
+    store: PostgresStore, states: list[Orchestration | None], commands: list[Command], asked: LockRequest | None = None
 ) -> None:
-    known = asked or Asked({state.run: state.version for state in states if state is not None})
+    known = asked or LockRequest({state.run: state.version for state in states if state is not None})
     at = (await store.begin(known)).at or now()
     batch = Batch(at)
     for number, command in enumerate(commands):
@@ -164,21 +167,23 @@ async def plans(store: PostgresStore) -> dict[str, str]:
         "how many in each status": lambda: store.count_by_status(),
     }
     found: dict[str, str] = {}
-    ask = read.fetch
     plan: list[str] = []
 
     async def explained(connection: Any, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        rows = await ask(connection, f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", values)
+        rows = await fetch(connection, f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", values)
         plan[:] = [row[0] for row in rows]
-        return await ask(connection, sql, values)
+        return await fetch(connection, sql, values)
 
-    read.fetch = find.fetch = members.fetch = explained  # type: ignore[attr-defined]
+    asking = (catalogue, journal, members, figures)
+    for module in asking:
+        module.fetch = explained  # type: ignore[attr-defined]
     try:
         for name, question in questions.items():
             await question()
             found[name] = "\n".join(plan)
     finally:
-        read.fetch = find.fetch = members.fetch = ask  # type: ignore[attr-defined]
+        for module in asking:
+            module.fetch = fetch  # type: ignore[attr-defined]
     return found
 
 

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
-from services.postgres import Postgres
-from services.redis import Redis
-from services.server import free_port
+from tools.servers.postgres import Postgres
+from tools.servers.redis import Redis
+from tools.servers.server import free_port
 
-from oraculo.parts import broker_of, store_of
-from oraculo.ports.broker import Outgoing
+from oraculo.adapters.brokers.connect import broker_of
+from oraculo.bootstrap.adapters import store_of
+from oraculo.ports.broker import Outgoing, publish_confirmed
 from oraculo.wire import names
 
 BEGUN = "SELECT count(*) FROM runs"
@@ -94,7 +95,7 @@ async def _prepare(store: str, broker: str, n: int) -> None:
         "execucoes": [{"executador": "bench_soma"}],
     }
     for start in range(0, n, 500):
-        await link.publish([_request(number, payload) for number in range(start, min(n, start + 500))])
+        await publish_confirmed(link, [_request(number, payload) for number in range(start, min(n, start + 500))])
     await link.close()
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prepares what the peers need: benchmarks/.venv with the pinned packages, and the servers (services/install.py: as root
+# Prepares what the peers need: benchmarks/.venv with the pinned packages, and the servers (tools/servers/install.py: as root
 # on a Debian-like system it installs those that are missing, and starts none).
 # What could not be had is listed at the end; run.py skips the rows that lack it.
 set -u
@@ -24,7 +24,7 @@ if ! "${install[@]}" -r requirements-peers.txt; then
   done < requirements-peers.txt
 fi
 
-(cd .. && .venv/bin/python -m services.install --require) || missing+=("servers: see above")
+(cd .. && .venv/bin/python -m tools.servers.install --require) || missing+=("servers: see above")
 
 if [ "${#missing[@]}" -gt 0 ]; then
   echo "could not be had:"

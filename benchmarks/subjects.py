@@ -31,7 +31,7 @@ class Subject:
     quick_n: int
     workloads: tuple[str, ...] = ORCHESTRATIONS
     servers: tuple[str, ...] = ()
-    """Brokers of `services/` that the command starts."""
+    """Brokers of `tools/servers/` that the command starts."""
     widest: int = 10_000
     """Widest W2 that is run by default."""
     widest_slow: int = 10_000

@@ -1,4 +1,4 @@
-"""Fresh brokers for one measurement: the servers of `services/`, on a port and in a directory of their own.
+"""Fresh brokers for one measurement: the servers of `tools/servers/`, on a port and in a directory of their own.
 
 Also a program, which runs a command beside such a server and stops both:
 
@@ -29,12 +29,12 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 CLASSES = {
-    "redis": "services.redis:Redis",
-    "rabbitmq": "services.rabbitmq:RabbitMQ",
-    "nats": "services.nats:Nats",
-    "kafka": "services.kafka:Kafka",
-    "postgres": "services.postgres:Postgres",
-    "temporal": "services.temporal:Temporal",
+    "redis": "tools.servers.redis:Redis",
+    "rabbitmq": "tools.servers.rabbitmq:RabbitMQ",
+    "nats": "tools.servers.nats:Nats",
+    "kafka": "tools.servers.kafka:Kafka",
+    "postgres": "tools.servers.postgres:Postgres",
+    "temporal": "tools.servers.temporal:Temporal",
 }
 
 

@@ -1,0 +1,1 @@
+"""The asyncio client is made from the blocking one."""

@@ -1,0 +1,1 @@
+"""Dashboard and alerts as code; `python -m tools.observability.generate` writes what Grafana and Prometheus read."""
