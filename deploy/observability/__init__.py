@@ -1,1 +1,0 @@
-"""Dashboard and alerts as code; `python -m deploy.observability.generate` writes what Grafana and Prometheus read."""
