@@ -29,6 +29,9 @@ def answer(body):
         "tipo_evento": "resultado_coleta",
         "payload": {"fonte": FONTE, "status": "ok", "dados": collect(order["payload"].get("parametros", {}))},
         "timestamp": datetime.now(UTC).isoformat(),  # noqa: TID251
+        "ticket_id": order["ticket_id"],  # which order this answers: several of one source may be open
+        "tentativa": order["tentativa"],
+        "token": order.get("token"),  # where answers have to prove whose they are
     }
     return json.dumps(result).encode()
 

@@ -33,6 +33,9 @@ async function handle(message) {
     tipo_evento: 'resultado_coleta',
     payload: { fonte: FONTE, status: 'ok', dados: [{ fonte: FONTE, parametros: order.payload.parametros ?? {} }] },
     timestamp: new Date().toISOString(),
+    ticket_id: order.ticket_id, // which order this answers: several of one source may be open
+    tentativa: order.tentativa,
+    token: order.token, // where answers have to prove whose they are
   };
   await js.publish(RESULTS, JSON.stringify(result)); // resolves once JetStream has it
   message.ack(); // last: whoever dies before this is followed by another

@@ -42,6 +42,9 @@ async def handle(js, message):
         "tipo_evento": "resultado_coleta",
         "payload": {"fonte": FONTE, "status": "ok", "dados": collect(order["payload"].get("parametros", {}))},
         "timestamp": datetime.now(UTC).isoformat(),  # noqa: TID251
+        "ticket_id": order["ticket_id"],  # which order this answers: several of one source may be open
+        "tentativa": order["tentativa"],
+        "token": order.get("token"),  # where answers have to prove whose they are
     }
     await js.publish(RESULTS, json.dumps(result).encode())  # returns once JetStream has it
     await message.ack()  # last: whoever dies before this is followed by another

@@ -1,4 +1,4 @@
-// A collector that knows nothing of Oráculo: amqplib, the queue names and four fields of JSON.
+// A collector that knows nothing of Oráculo: amqplib, the queue names and seven fields of JSON.
 //
 // npm ci; AMQP_URL=amqp://guest:guest@localhost:5672/ node worker.mjs
 import amqp from "amqplib";
@@ -26,6 +26,9 @@ await channel.consume(ORDERS, async (message) => {
     tipo_evento: "resultado_coleta",
     payload: { fonte: FONTE, status: "ok", dados: await collect(order.payload.parametros ?? {}) },
     timestamp: new Date().toISOString(),
+    ticket_id: order.ticket_id, // which order this answers: several of one source may be open
+    tentativa: order.tentativa,
+    token: order.token, // where answers have to prove whose they are
   };
   channel.sendToQueue(RESULTS, Buffer.from(JSON.stringify(answer)), { persistent: true });
   await channel.waitForConfirms();

@@ -1,4 +1,4 @@
-"""A collector that knows nothing of Oráculo: pika, the queue names and four fields of JSON.
+"""A collector that knows nothing of Oráculo: pika, the queue names and seven fields of JSON.
 
 pip install pika; AMQP_URL=amqp://guest:guest@localhost:5672/ python worker.py
 """
@@ -24,6 +24,9 @@ def on_order(channel, method, properties, body) -> None:
         "tipo_evento": "resultado_coleta",
         "payload": {"fonte": FONTE, "status": "ok", "dados": collect(order["payload"].get("parametros", {}))},
         "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "ticket_id": order["ticket_id"],  # which order this answers: several of one source may be open
+        "tentativa": order["tentativa"],
+        "token": order.get("token"),  # where answers have to prove whose they are
     }
     channel.basic_publish(
         exchange="",

@@ -26,6 +26,9 @@ async function handle({ id, message }) {
     tipo_evento: 'resultado_coleta',
     payload: { fonte: FONTE, status: 'ok', dados: [{ fonte: FONTE, parametros: order.payload.parametros ?? {} }] },
     timestamp: new Date().toISOString(),
+    ticket_id: order.ticket_id, // which order this answers: several of one source may be open
+    tentativa: order.tentativa,
+    token: order.token, // where answers have to prove whose they are
   };
   await client.xAdd(RESULTS, '*', { mensagem: JSON.stringify(result) });
   await client.xAck(QUEUE, GROUP, id); // last: whoever dies before this is followed by another
