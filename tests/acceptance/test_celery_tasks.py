@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from celery import Celery
-from tools.servers.server import free_port
+from tools.servers.server import free_ports
 
 from contracts.engine_cases import OnCeleryAndRedis, answer, source
 from waiting import until
@@ -56,7 +56,8 @@ def run(fleet: OnCeleryAndRedis, *command: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=fleet.folder, env=env, capture_output=True, text=True, timeout=90, check=False)
 
 
-METRICS = free_port()
+METRICS_PORTS = 8  # a worker looks this far for one that is free
+METRICS = free_ports(METRICS_PORTS)
 CONCLUDED = re.compile(r'^orchestration_tickets_completed_total{status="concluida",task_type="coleta"} (\S+)$', re.M)
 
 
@@ -74,7 +75,9 @@ async def test_every_process_of_a_worker_shows_what_it_saw(fleet: OnCeleryAndRed
     await fleet.send(answer(await fleet.take(fonte), 1))
     assert fleet.result(name)["status"] == "concluida"
     await until(lambda: _seen(before))
-    assert len([number for number in range(8) if _metrics(METRICS + number)]) == 2, "each has a port of its own"
+    assert len([number for number in range(METRICS_PORTS) if _metrics(METRICS + number)]) == 2, (
+        "each has a port of its own"
+    )
 
 
 async def _seen(before: float) -> bool:
@@ -82,7 +85,7 @@ async def _seen(before: float) -> bool:
 
 
 def _concluded() -> float:
-    return sum(float(one) for number in range(8) for one in CONCLUDED.findall(_metrics(METRICS + number)))
+    return sum(float(one) for number in range(METRICS_PORTS) for one in CONCLUDED.findall(_metrics(METRICS + number)))
 
 
 async def test_a_task_of_the_seeds_begins_an_orchestration(fleet: OnCeleryAndRedis) -> None:

@@ -8,11 +8,14 @@ import secrets
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Self
 
 PATIENCE = 60.0  # seconds that a server may take to answer
+FIRST_PORT, PORTS_LENT = 10_240, 22_528
+CLAIMS = Path(tempfile.gettempdir()) / f"oraculo-ports-{os.getuid()}"
 
 
 class ServerFailedError(Exception):
@@ -20,12 +23,57 @@ class ServerFailedError(Exception):
 
 
 def free_port() -> int:
-    """Return a free port below the range of outgoing connections, so that none takes it before its server does."""
+    """Return a free port that no other process which asks here gets while this one lives."""
+    return free_ports(1)
+
+
+def free_ports(count: int) -> int:
+    """Return the first of `count` free ports in a row.
+
+    They are below the range of outgoing connections, so that none takes one before its server does, and each is claimed
+    by a file that names the process: a port looks free from the moment it is lent until its server listens.
+    """
     while True:
-        port = 10_240 + secrets.randbelow(22_528)
-        with socket.socket() as probe, contextlib.suppress(OSError):
+        first = FIRST_PORT + secrets.randbelow(PORTS_LENT - count)
+        ports = range(first, first + count)
+        claimed = [port for port in ports if _claim(port)]
+        if len(claimed) == count and all(_can_bind(port) for port in ports):
+            return first
+        for port in claimed:
+            (CLAIMS / str(port)).unlink(missing_ok=True)
+
+
+def _claim(port: int) -> bool:
+    CLAIMS.mkdir(exist_ok=True)
+    path = CLAIMS / str(port)
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        if path.exists() and not _lives(int(path.read_text())):
+            path.unlink()
+    try:
+        with open(path, "x") as claim:
+            claim.write(str(os.getpid()))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _can_bind(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
             probe.bind(("127.0.0.1", port))
-            return port
+        except OSError:
+            return False
+    return True
 
 
 def listens(port: int) -> bool:
