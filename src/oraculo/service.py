@@ -47,6 +47,7 @@ from oraculo.ports.work import Outcome, Work, by_actor
 from oraculo.runtime import crash, following
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.api_keys import KeyRing
+from oraculo.runtime.bulk import BulkDeeds
 from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.effects.references import OrderReferences
 from oraculo.runtime.flow.plans import PlanIntake
@@ -62,6 +63,7 @@ from oraculo.runtime.requests import Accepted, RequestIntake
 from oraculo.runtime.reserved import ReservedQueues
 from oraculo.runtime.retries import Retried, Retries
 from oraculo.runtime.schedules.book import ScheduleBook
+from oraculo.runtime.tenant_store import TenantStore
 from oraculo.settings.settings import Settings
 from oraculo.wire import trace_context, views
 from oraculo.wire.names import QueueNames
@@ -216,6 +218,11 @@ class Oraculo:
     def retries(self) -> Retries:
         """Runs that try others again."""
         return Retries(self.engine, self.store, self.requests, self.now, self.tenant)
+
+    @property
+    def bulk(self) -> BulkDeeds:
+        """The same done to many orchestrations."""
+        return BulkDeeds(self.engine, TenantStore(self.store, self.tenant), self.retries)
 
     @property
     def schedules(self) -> ScheduleBook:

@@ -17,6 +17,7 @@ from oraculo import __version__
 from oraculo.api import (
     batch,
     brokers,
+    bulk,
     dead_letters,
     destination_pauses,
     health,
@@ -61,6 +62,7 @@ from oraculo.service import Oraculo
 ROUTERS = [  # an id is one segment, so no route shadows another; the busiest are asked first
     orchestrations.router,
     batch.router,
+    bulk.router,
     journal.router,
     human_input.router,
     pauses.router,

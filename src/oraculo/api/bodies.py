@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from oraculo.api.run_filter import RunFilter
 from oraculo.core.access import AccessRole
 from oraculo.plans.words import value_to_portuguese
+from oraculo.runtime.bulk import BulkAction
 
 
 class LeaseRequest(BaseModel):
@@ -85,6 +87,44 @@ class RetryRequest(BaseModel):
     def _one_of_them(self) -> Self:
         if self.de is not None and self.tarefa is not None:
             raise ValueError("give de or tarefa, not both")
+        return self
+
+
+class BulkRequest(BaseModel):
+    """What is done to which. `desfazer` goes with `cancel`, `de` with `retry`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"filtro": {"status": ["erro"], "since": "2026-01-31T00:00:00Z"}, "acao": "retry"}]
+        },
+    )
+    filtro: RunFilter = Field(validation_alias=AliasChoices("filtro", "filter"))
+    acao: BulkAction = Field(validation_alias=AliasChoices("acao", "action"))
+    simular: Annotated[bool, Field(strict=True)] = Field(
+        False, description="only count", validation_alias=AliasChoices("simular", "dry_run")
+    )
+    motivo: Annotated[str, Field(max_length=1000)] = Field(
+        "", description="why, for the record", validation_alias=AliasChoices("motivo", "reason")
+    )
+    desfazer: Annotated[bool, Field(strict=True)] = Field(
+        False, description="undo the tasks that concluded and say how (`desfaz`)"
+    )
+    de: Literal["falhas", "inicio"] | None = Field(
+        None, description="what did not conclude, or everything", validation_alias=AliasChoices("de", "from")
+    )
+
+    @field_validator("de", mode="before")
+    @classmethod
+    def _either_word(cls, given: Any) -> Any:
+        return value_to_portuguese("de", given) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _fits_the_action(self) -> Self:
+        if self.desfazer and self.acao is not BulkAction.CANCEL:
+            raise ValueError("desfazer goes with the action cancel")
+        if self.de is not None and self.acao is not BulkAction.RETRY:
+            raise ValueError("de goes with the action retry")
         return self
 
 
@@ -198,6 +238,7 @@ BODY_MODELS: list[type[BaseModel]] = [
     PauseRequest,
     ApprovalRequest,
     RetryRequest,
+    BulkRequest,
     SignalRequest,
     WorkflowRequest,
     WorkflowQuery,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from oraculo.api.bulk_documents import BULK_MODELS
 from oraculo.api.key_documents import KEY_MODELS
 from oraculo.api.run_documents import Aggregate as Aggregate
 from oraculo.api.run_documents import Orchestration as Orchestration
@@ -391,7 +392,7 @@ class Jwks(BaseModel):
 ANSWER_MODELS: list[type[BaseModel]] = [
     Problem, Submitted, RetryAccepted, RetryList, Batch, Running, Cancelled, RunPaused, SummaryPage, Ticket, Aggregate,
     Orchestration, EventPage, TaskTypes, DestinationPaused, PausedDestinations,
-    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, Replicas,
-    SystemEvents, Workers, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
-    WorkflowAnswer, PlanTickets, FlowStatus, *KEY_MODELS, *SCHEDULE_MODELS,
+    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers,
+    Replicas, SystemEvents, Workers, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
+    WorkflowAnswer, PlanTickets, FlowStatus, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS,
 ]  # fmt: skip

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import Field
 
 from oraculo.api import bodies, body, documents, paging, paths, problems, run_documents
 from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.cached_view import json_view
 from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
-from oraculo.api.problems import ProblemError, invalid
+from oraculo.api.problems import ProblemError
+from oraculo.api.run_filter import RunFilter
 from oraculo.api.serving import Running, answered, raw, store_of
 from oraculo.core.access import Scope
-from oraculo.core.vocabulary import RUN_STATUSES, Kind, Status
-from oraculo.errors import DuplicateCorrelationError, WireError
-from oraculo.plans.words import FIELDS_TO_PORTUGUESE, value_to_portuguese
-from oraculo.ports.catalogue import Query as StoreQuery
+from oraculo.core.vocabulary import Status
+from oraculo.errors import DuplicateCorrelationError
 from oraculo.ports.catalogue import Summary
 from oraculo.service import Oraculo
-from oraculo.wire import mensagem, names, strict_json, trace_context, views
+from oraculo.wire import strict_json, trace_context, views
 from oraculo.wire.requests import Requisicao
 
 router = APIRouter(
     route_class=GuardedRoute, prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON_RESPONSES
 )
 
-_STATUSES = [status.value for status in RUN_STATUSES]
 _EXAMPLES = {
     "collect and execute": Requisicao.model_config["json_schema_extra"]["examples"][0],  # type: ignore[index]
     "task type": Requisicao.model_config["json_schema_extra"]["examples"][1],  # type: ignore[index]
 }
-# Nothing began before or after; what is beyond would not fit into the numbers that stores use.
-_EARLIEST, _LATEST = datetime(1971, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 IDEMPOTENCY_PARAMETER = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -117,72 +112,10 @@ async def submit(request: Request, oraculo: Running) -> Response:
     return answered(submitted(name, status), 202, headers)
 
 
-class ListQuery(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    status: list[Annotated[str, WithJsonSchema({"type": "string", "enum": _STATUSES})]] = Field(
-        default_factory=list, description=f"repeated or separated by commas; of {', '.join(_STATUSES)}, or in English"
-    )
-    fonte: Annotated[str, Field(pattern=names.NAME_PATTERN)] | None = None
-    executador: Annotated[str, Field(pattern=names.NAME_PATTERN)] | None = None
-    rotulo: Annotated[str, Field(min_length=1, max_length=100)] | None = Field(None, description="one of its labels")
-    pausada: bool | None = Field(None, description="only those that are paused, or are not")
-    since: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})] | None = Field(
-        None, description="began at or after; ISO 8601 with a zone"
-    )
-    until: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})] | None = Field(
-        None, description="began before; ISO 8601 with a zone"
-    )
-    texto: Annotated[str, Field(max_length=128)] | None = Field(None, description="how the correlation_id begins")
+class ListQuery(RunFilter):
+    place: ClassVar[str] = "query"
     limit: int = Field(50, ge=1, le=500)
     cursor: str | None = Field(None, description="`next` of the page before")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_portuguese(cls, given: Any) -> Any:
-        """Its words may be English ones."""
-        if not isinstance(given, dict):
-            return given
-        return {
-            name if name in cls.model_fields else FIELDS_TO_PORTUGUESE.get(name, name): given[name] for name in given
-        }
-
-    def statuses(self) -> list[Status]:
-        given = [value_to_portuguese("status", part.strip()) for text in self.status for part in text.split(",")]
-        unknown = [part for part in given if part not in _STATUSES]
-        if unknown:
-            raise invalid("query.status", f"unknown status {unknown[0][:40]!r}; allowed: {', '.join(_STATUSES)}")
-        return [Status(part) for part in given]
-
-    def destino(self, queues: names.QueueNames) -> str | None:
-        if self.fonte is not None and self.executador is not None:
-            raise invalid("query.executador", "give fonte or executador, not both")
-        if self.executador is not None:
-            return queues.of(Kind.EXECUCAO, self.executador)
-        return None if self.fonte is None else queues.of(Kind.COLETA, self.fonte)
-
-    def wanted(self, queues: names.QueueNames) -> StoreQuery:
-        """As the store takes it, without a cursor."""
-        return StoreQuery(
-            status=self.statuses(),
-            destino=self.destino(queues),
-            label=self.rotulo,
-            paused=self.pausada,
-            since=_instant("query.since", self.since),
-            until=_instant("query.until", self.until),
-            text=self.texto,
-            limit=self.limit,
-        )
-
-
-def _instant(name: str, given: str | None) -> datetime | None:
-    if given is None:
-        return None
-    text = given.replace(" ", "+")  # a plus that was not percent-encoded
-    try:
-        mensagem.check_timestamp(name, text)
-        return min(max(datetime.fromisoformat(text).astimezone(UTC), _EARLIEST), _LATEST)
-    except (WireError, OverflowError):
-        raise invalid(name, "allowed: ISO 8601 with a zone, like 2025-10-14T12:00:00Z") from None
 
 
 @router.get(

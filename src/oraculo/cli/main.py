@@ -43,6 +43,7 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
         ("resume", "pauses:resume", Scope.RUN_CANCEL, "oraculo resume --queue escavador_youtube"),
         ("pauses", "pauses:pauses", Scope.SYSTEM_READ, "oraculo pauses"),
         ("retry", "follow:retry", Scope.RUN_SUBMIT, "oraculo retry abc123 --from falhas --watch"),
+        ("bulk", "bulk:bulk", Scope.RUN_CANCEL, "oraculo bulk retry --status erro --since 24h --dry-run"),
         ("signal", "human_input:signal", Scope.RUN_SIGNAL, """oraculo signal abc123 revisao --data '{"nota": 7}'"""),
         ("approve", "human_input:approve", Scope.PLAN_APPROVE, "oraculo approve abc123 --por ana --task pagar"),
         ("reject", "human_input:reject", Scope.PLAN_APPROVE, "oraculo reject abc123 --por ana --motivo 'risco alto'"),

@@ -48,6 +48,25 @@ OPERATION_TEXTS: dict[str, tuple[str, str]] = {
         "O que é refeito: falhas (o que não concluiu; padrão) ou inicio (tudo).",
     ),
     "o.retry-task": ("Do this task and all behind it again.", "Refaz esta tarefa e tudo o que vem depois dela."),
+    "bulk": (
+        "Cancel, retry, pause or resume every run that a filter names.",
+        "Cancela, repete, pausa ou retoma todas as execuções que um filtro escolhe.",
+    ),
+    "o.bulk-action": ("What to do to them.", "O que fazer com elas."),
+    "o.bulk-dry-run": ("Only count them.", "Apenas conta."),
+    "o.executador": ("Only runs with this executor.", "Só as que têm este executador."),
+    "o.until-began": (
+        "Only runs that began before this instant or age.",
+        "Só as que começaram antes deste instante ou idade.",
+    ),
+    "o.begins": ("Only runs whose id begins like this.", "Só aquelas cujo id começa assim."),
+    "bulk.unknown": ("{action!r}: there are {known}", "{action!r}: existem {known}"),
+    "bulk.confirm": ("{action}: {count} runs?", "{action}: {count} execuções?"),
+    "bulk.counted": ("{count} runs", "{count} execuções"),
+    "bulk.done": (
+        "{feitas} done, {inalteradas} as before, {recusadas} refused, {restantes} not reached",
+        "{feitas} feitas, {inalteradas} como antes, {recusadas} recusadas, {restantes} não alcançadas",
+    ),
     "rehearse": (
         "Play a run again with the answers that it got, publishing nothing: would it end the same today?",
         "Executa outra vez com as respostas que vieram, sem publicar nada: terminaria igual hoje?",

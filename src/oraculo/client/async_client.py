@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from oraculo.client import batch_calls, calls, pause_calls, retry_calls
+from oraculo.client import batch_calls, bulk_calls, calls, pause_calls, retry_calls
 from oraculo.client import pause_results as p
 from oraculo.client import results as r
 from oraculo.client.calls import CallPlan, HttpAnswer, HttpCall, Pause
@@ -142,6 +142,23 @@ class AsyncClient:
         """Try a run that has ended again, as a new run that takes over what had concluded. `start` is `failures` (what
         did not conclude; the default) or `start` (everything); `task` does that task and all behind it again."""
         return await self._run(retry_calls.retry(correlation_id, start, task, idempotency_key))
+
+    @renamed(filtro="chosen", motivo="reason", de="start", simular="dry_run")
+    async def bulk(
+        self,
+        action: str,
+        chosen: Mapping[str, Any],
+        *,
+        reason: str = "",
+        undo: bool = False,
+        start: str | None = None,
+        dry_run: bool = False,
+    ) -> bulk_calls.BulkAnswer:
+        """Do the same (`cancel`, `retry`, `pause` or `resume`) to every orchestration that `chosen` names, by the
+        fields of the list: `status`, `source`, `executor`, `rotulo`, `pausada`, `since`, `until`, `texto`. `dry_run`
+        only counts. Repeating it is safe: what was tried again before is left alone."""
+        plan = bulk_calls.bulk(action, chosen, reason=reason, undo=undo, start=start, dry_run=dry_run)
+        return await self._run(plan)
 
     @renamed(por="by", motivo="reason")
     async def decide(
