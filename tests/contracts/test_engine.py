@@ -570,6 +570,28 @@ async def test_a_map_over_a_list_that_was_collected(engine: EngineCase) -> None:
     assert (events["PlanGrown"], events["MapEnded"], events["TicketConcluded"]) == (3, 2, 6)
 
 
+async def test_many_runs_are_paused_resumed_cancelled_and_tried_again_at_once(engine: EngineCase) -> None:
+    (one,) = collects(1, timeout_s=60, max_tentativas=1)
+    label = f"lote:{one['fonte']}"
+    names = [engine.submit(coletas=[one], rotulos=[label]) for _ in range(3)]
+    for action in ("pause", "resume", "cancel", "retry"):
+        asked = {"filtro": {"rotulo": label}, "acao": action}
+        counted = engine.call("POST", "/orchestrations/bulk", json={**asked, "simular": True})
+        done = engine.call("POST", "/orchestrations/bulk", json=asked)
+        assert (counted["total"], done["feitas"], done["restantes"]) == (3, 3, 0), action
+    waiting = {f"{name}~1" for name in names}
+    while waiting:
+        order = await engine.take(one["fonte"])  # those of the runs that were cancelled are there too
+        if order["correlation_id"] in waiting:
+            waiting.discard(order["correlation_id"])
+            await engine.send(answer(order, [1]))
+    assert [engine.result(name)["status"] for name in names] == ["cancelada"] * 3
+    assert [engine.result(f"{name}~1")["status"] for name in names] == ["concluida"] * 3
+    for name in names:
+        events = await engine.journal(name)
+        assert (events["OrchestrationPaused"], events["OrchestrationResumed"]) == (1, 1)
+
+
 async def test_a_retry_does_again_what_failed_and_nothing_else(engine: EngineCase) -> None:
     lista, resumo, fim = source(), source(), source()
     item = {"executador": resumo, "max_tentativas": 1, "parametros": {"n": "${{ v }}"}}
