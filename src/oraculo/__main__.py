@@ -11,13 +11,19 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import NoReturn
 
+from oraculo import __version__
+
 EXIT_USAGE = 2
+VERSION_ARGUMENTS = (["version"], ["--version"])
 CLI_MODULES = ("typer", "rich")
 SERVER_COMMANDS = [["up"], ["demo"], ["doctor"], ["replay"], ["prune"], ["bench"], ["prove"], ["migrate"], ["topics"]]
 
 
 def run() -> None:
-    """The console entry point."""
+    """The console entry point. The version is said without importing the commands."""
+    if sys.argv[1:] in VERSION_ARGUMENTS:
+        print(f"oraculo {__version__}")
+        return
     try:
         from oraculo.cli.main import run as run_command
     except ModuleNotFoundError as error:

@@ -10,10 +10,12 @@
     │   └── ExpressionCostError   its evaluation needs more units than it may have
     ├── DuplicateCorrelationError same correlation_id or idempotency key, another body
     ├── UnknownIdError            no such orchestration, ticket, lease, dead letter or task type
+    ├── ErasedError               what was stored cannot be read any more: its tenant's key was forgotten
     ├── RunEndedError             an orchestration that has ended cannot be paused or resumed
     ├── SignalError               a signal that an orchestration does not take
     ├── DecisionError             a decision of a human that does not count
     ├── RetryError                a run that cannot be tried again like this
+    ├── PolicyError               policies that cannot be asked as they are
     ├── BusyError                 too much work is open; come back later
     ├── QuotaError                a key has used up one of its limits
     ├── UnavailableError          a server that is needed cannot be used right now; trying again later may work
@@ -26,6 +28,7 @@
     │   ├── IdentityUnavailableError the identity provider cannot be asked
     │   └── ServerUnreachableError a client got no answer from the server
     ├── StoreError                state cannot be read or written
+    │   ├── SealError             something sealed was changed, or belongs elsewhere
     │   ├── StoreTooNewError      the database was written by a newer Oráculo
     │   └── StoreTooOldError      the database lacks migrations, and they may not be applied at start
     ├── BrokerError               messages cannot be sent or read
@@ -92,8 +95,9 @@ class PlanError(OraculoError):
 class UnknownTaskTypeError(PlanError):
     """A request names a task type that there is not; `known` are those that there are."""
 
-    def __init__(self, tipo: str, known: Sequence[str]) -> None:
-        super().__init__(f"unknown task type {tipo!r}; known: {', '.join(known) or 'none yet'}", "tipo")
+    def __init__(self, tipo: str, known: Sequence[str], where: str = "tipo") -> None:
+        place = "" if where == "tipo" else f"{where}: "
+        super().__init__(f"{place}unknown task type {tipo!r}; known: {', '.join(known) or 'none yet'}", where)
         self.known = list(known)
 
 
@@ -136,6 +140,13 @@ class UnknownIdError(OraculoError):
         self.value = value
 
 
+class ErasedError(OraculoError):
+    """What was stored cannot be read any more, because the key of its tenant was forgotten."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"this {what} was erased: the key of its tenant was forgotten; nobody can read it any more")
+
+
 class RunEndedError(OraculoError):
     """An orchestration that has ended cannot be paused or resumed."""
 
@@ -173,13 +184,17 @@ class RetryError(OraculoError):
         self.known = list(known)
 
 
+class PolicyError(OraculoError):
+    """Policies cannot be asked as they are: one does not compile, uses what is not allowed, or is not there."""
+
+
 class BusyError(OraculoError):
     """Too much work is open; nothing was accepted, come back later."""
 
 
 class QuotaError(OraculoError):
-    """A key has used up one of its limits: `open` or `per_second`. `wait_s` says after how long it may try again, when
-    that is known."""
+    """A key or a tenant has used up one of its limits, as fields of `Limits` are called. `wait_s` says after how long
+    it may try again, when that is known."""
 
     def __init__(self, limit: str, detail: str, wait_s: float | None = None) -> None:
         super().__init__(detail)
@@ -205,6 +220,10 @@ class FencedError(StoreUnavailableError):
 
 class EngineUnavailableError(UnavailableError, StoreError):
     """The server that keeps the state of orchestrations as workflows cannot be used right now; nothing was accepted."""
+
+
+class SealError(StoreError):
+    """Something that is sealed does not open with its key: it was changed, or belongs elsewhere."""
 
 
 class StoreTooNewError(StoreError):

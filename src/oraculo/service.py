@@ -27,9 +27,10 @@ from oraculo.adapters.clock import MonotonicClock
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.prometheus.port import metrics_port
 from oraculo.bootstrap.adapters import tracer_of
+from oraculo.bootstrap.parts import Parts
 from oraculo.bootstrap.roles import Role
-from oraculo.bootstrap.wiring import Parts, Wiring
-from oraculo.core.access import LOCAL, Actor
+from oraculo.bootstrap.wiring import Wiring
+from oraculo.core.access import LOCAL, Actor, Scope
 from oraculo.core.events import CompensationStarted, MapRestored, PlanGrown
 from oraculo.core.reuse import RetryFrom
 from oraculo.core.sentences import DEFAULT_LANGUAGE, Language
@@ -47,14 +48,18 @@ from oraculo.ports.work import Outcome, Work, by_actor
 from oraculo.runtime import crash, following
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.api_keys import KeyRing
+from oraculo.runtime.breakers import BreakerBook
 from oraculo.runtime.bulk import BulkDeeds
 from oraculo.runtime.consumers import QueueConsumers
+from oraculo.runtime.durations.learning import Durations
 from oraculo.runtime.effects.references import OrderReferences
 from oraculo.runtime.flow.plans import PlanIntake
 from oraculo.runtime.human_input import HumanInput, SignalTaken
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
 from oraculo.runtime.leases import HttpLeases
+from oraculo.runtime.local_users import UserDirectory
 from oraculo.runtime.pauses import RunPauses
+from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.probes import Prober
 from oraculo.runtime.project import Projections
 from oraculo.runtime.queue_status import queue_standings
@@ -63,12 +68,18 @@ from oraculo.runtime.requests import Accepted, RequestIntake
 from oraculo.runtime.reserved import ReservedQueues
 from oraculo.runtime.retries import Retried, Retries
 from oraculo.runtime.schedules.book import ScheduleBook
+from oraculo.runtime.signatures import MessageGuard
+from oraculo.runtime.sla.book import ObjectiveBook
+from oraculo.runtime.sla.monitor import SlaMonitor
 from oraculo.runtime.tenant_store import TenantStore
+from oraculo.runtime.trails import Trails
+from oraculo.runtime.workers import WorkerBook
 from oraculo.settings.settings import Settings
 from oraculo.wire import trace_context, views
 from oraculo.wire.names import QueueNames
 from oraculo.wire.requests import Requisicao
 from oraculo.worker.references import read_stored
+from oraculo.worker.signing import answer_signer
 from oraculo.worker.worker import BrokerTransport, Worker
 
 __all__ = ["Oraculo", "Role"]
@@ -117,7 +128,11 @@ class Oraculo:
         known = (self.broker, self.prober, self.leases, self.workers, self.metrics.readings.traffic)
         self.metrics.readings.queues = partial(queue_standings, *known, self.status, self.clock)
         for worker in self.workers:
-            transport = BrokerTransport(self.broker, resolve=self._resolve)
+            for queue, handler in worker.handlers.items():
+                if handler.schema is not None:
+                    await self.requests.schemas.put(self.settings.queue_names.instead_of(queue), handler.schema)
+            sign = answer_signer(self.settings.signatures.key)
+            transport = BrokerTransport(self.broker, resolve=self._resolve, sign=sign)
             work = worker.run(transport, queue_names=self.settings.queue_names)
             self._worker_tasks.append(asyncio.create_task(work))
         return self
@@ -195,6 +210,10 @@ class Oraculo:
         return self._opened.ports.references
 
     @property
+    def policies(self) -> Policies:
+        return self._opened.ports.policies
+
+    @property
     def leases(self) -> HttpLeases:
         """Workers over HTTP."""
         return self._opened.leases
@@ -205,9 +224,24 @@ class Oraculo:
         return self._opened.keys
 
     @property
+    def users(self) -> UserDirectory | None:
+        """People who log in with a password; None where there are none."""
+        return self._opened.users
+
+    @property
     def answers(self) -> AnswerReader:
         """Reads answers of workers."""
         return self._opened.answers
+
+    @property
+    def answer_guard(self) -> MessageGuard | None:
+        """Judges signatures of answers; None where they are not looked at."""
+        return self._opened.guards.of(Scope.RESULT_WRITE)
+
+    @property
+    def signed_requests(self) -> bool:
+        """True if requests that come from a broker have to be signed."""
+        return self.settings.signatures.requests == "require"
 
     @property
     def batches(self) -> BatchIntake:
@@ -230,9 +264,39 @@ class Oraculo:
         return self._opened.schedules.within(self.tenant)
 
     @property
+    def durations(self) -> Durations | None:
+        """Predicted durations; None where nothing is predicted."""
+        return self._opened.foresight.durations
+
+    @property
+    def trails(self) -> Trails | None:
+        """Trails of workers; None where nothing follows them."""
+        return self._opened.foresight.trails
+
+    @property
+    def sla(self) -> SlaMonitor | None:
+        """What watches deadlines and objectives; None where nothing does."""
+        return self._opened.foresight.sla
+
+    @property
+    def objectives(self) -> ObjectiveBook:
+        """Objectives of service levels, and the alerts that were told."""
+        return ObjectiveBook(self.store, self.now, self.sla, self.tenant)
+
+    @property
+    def registry(self) -> WorkerBook:
+        """Workers that registered."""
+        return self._opened.workers
+
+    @property
     def pauses(self) -> RunPauses:
         """Pauses of orchestrations and of destinations."""
         return RunPauses(self.engine, self._opened.destinations, self.tenant)
+
+    @property
+    def breakers(self) -> BreakerBook | None:
+        """Breakers of destinations; None where they are off."""
+        return self._opened.destinations.breakers
 
     @property
     def consumers(self) -> QueueConsumers:
@@ -369,7 +433,16 @@ class Oraculo:
 
     async def show(self, correlation_id: str, language: Language = DEFAULT_LANGUAGE) -> dict[str, Any]:
         """Return an orchestration with its tickets, as the API shows it; sentences are in `language`."""
-        return views.orchestration(await self.state(correlation_id), language)
+        return views.orchestration(await self.state(correlation_id), language, self.hold_of)
+
+    def hold_of(self, queue: str) -> tuple[str, datetime, str] | None:
+        """What keeps orders for a queue from going out: ("paused" or "breaker", since when, why); None: nothing."""
+        return self._opened.destinations.hold_of(queue)
+
+    @property
+    def holds_any(self) -> bool:
+        """True while orders for some destination are kept back."""
+        return self._opened.destinations.holds_any
 
     async def state(self, which: str | int) -> Orchestration:
         """Return the committed state, by correlation_id or by number. Read it at once: it may be the live object."""

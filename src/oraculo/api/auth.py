@@ -53,7 +53,7 @@ UNAUTHORIZED = ProblemError(
 
 def check_binding(settings: Settings, has_administrator: Callable[[], bool] = lambda: False) -> None:
     """No open server beyond loopback: SettingsError unless ORACULO_API_KEY is set, and long, or the store has a key
-    for an administrator, or users come from an identity provider."""
+    for an administrator, or an administrator with a password, or users come from an identity provider."""
     if is_loopback(settings.host):
         return
     if settings.api_key:
@@ -69,13 +69,15 @@ def check_binding(settings: Settings, has_administrator: Callable[[], bool] = la
             "ORACULO_HOST",
             settings.host,
             "without ORACULO_API_KEY only loopback: 127.0.0.1, ::1 or localhost; or make a first key: "
-            "oraculo keys create --role admin; or name an identity provider: ORACULO_OIDC_ISSUER",
+            "oraculo keys create --role admin; or a first user: oraculo users add NAME --role admin, with "
+            "ORACULO_LOCAL_USERS=on; or name an identity provider: ORACULO_OIDC_ISSUER",
         )
 
 
 def asks_for_key(settings: Settings) -> bool:
     """True if every caller needs a credential."""
-    return bool(settings.api_key) or bool(settings.oidc.issuer) or not is_loopback(settings.host)
+    named = settings.api_key or settings.oidc.issuer or settings.local_users
+    return bool(named) or not is_loopback(settings.host)
 
 
 class Auth:

@@ -103,5 +103,5 @@ def _read(intake: RequestIntake, raw: bytes) -> Requisicao | OraculoError:
 
 def _told(found: Accepted | OraculoError, instance: str) -> dict[str, Any]:
     if isinstance(found, Accepted):
-        return {"status": 202, "correlation_id": found.correlation_id}
+        return {"status": 202, "correlation_id": found.correlation_id, **({"juntada": True} if found.merged else {})}
     return problems.document(problems.problem_of(found), instance)

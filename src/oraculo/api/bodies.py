@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from oraculo.api.run_filter import RunFilter
+from oraculo.api.schema_documents import ParameterSchema
 from oraculo.core.access import AccessRole
 from oraculo.plans.words import value_to_portuguese
 from oraculo.runtime.bulk import BulkAction
@@ -184,6 +185,9 @@ class KeyRequest(BaseModel):
     expires_s: Annotated[float, Field(ge=60, le=316_224_000, allow_inf_nan=False, strict=True)] | None = None
     nota: Annotated[str, Field(max_length=200)] = ""
     limites: KeyLimits = Field(default_factory=KeyLimits)
+    public_key: Annotated[str, Field(max_length=64)] | None = Field(
+        default=None, description="the public half (Ed25519, base64url) of the pair that its owner signs messages with"
+    )
 
 
 class RotateRequest(BaseModel):
@@ -230,6 +234,7 @@ class CognitivePlan(BaseModel):
 
 
 BODY_MODELS: list[type[BaseModel]] = [
+    ParameterSchema,
     LeaseRequest,
     ExtendRequest,
     ReleaseRequest,

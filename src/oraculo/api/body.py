@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from oraculo.api.access import actor_of
 from oraculo.api.problems import RETRY_AFTER_S, ProblemError
+from oraculo.service import Oraculo
 from oraculo.wire import requests, strict_json
 
 MAX_BYTES = strict_json.MAX_BYTES
@@ -59,6 +61,9 @@ async def read(request: Request, limit: int = MAX_BYTES) -> bytes:
         raise ProblemError("body_too_slow", problem, headers={"Connection": "close"}) from None
     finally:
         budget.used -= size
+    oraculo: Oraculo = request.app.state.oraculo
+    if oraculo.is_open:
+        oraculo.requests.quotas.spend_bytes(actor_of(request), size)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

@@ -74,7 +74,7 @@ def with_body(letter: DeadLetter, text: str) -> DeadLetter:
     """The letter with other bytes. An order has none of its own: it is written from its orchestration."""
     if quarantine.exhausted_ticket(letter) is not None:
         raise WireError("invalid_request", "this order is written from its orchestration; requeue it without corpo")
-    return replace(letter, body=text.encode(), size=0)
+    return replace(letter, body=text.encode(), size=0, erased=False)
 
 
 async def chosen(oraculo: Oraculo, wanted: Filter) -> AsyncIterator[list[DeadLetter]]:
@@ -236,6 +236,9 @@ async def take_in(oraculo: Oraculo, letters: Sequence[DeadLetter], actor: Actor)
     told: dict[int, dict[str, Any]] = {}
     elsewhere: list[DeadLetter] = []
     for letter in letters:
+        if letter.erased:
+            told[letter.id] = _told(letter, Fate.QUARANTINED, "erased")
+            continue
         ticket = quarantine.exhausted_ticket(letter)
         if ticket is not None:
             run, position = ticket

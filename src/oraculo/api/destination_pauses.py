@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
-from oraculo.api import bodies, body, documents, paths, problems
+from oraculo.api import bodies, body, destination_documents, paths, problems
 from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError, invalid
@@ -23,7 +23,7 @@ Queue = Annotated[
     str, Path(json_schema_extra={"pattern": names.QUEUE_PATTERN, "maxLength": 200}, examples=["escavador_youtube"])
 ]
 _ANSWERS = {
-    200: answer(documents.DestinationPaused, "How it stands now"),
+    200: answer(destination_documents.DestinationPaused, "How it stands now"),
     **problems.documented(408, 413, 415, 422),
 }
 _OPTIONS: dict[str, Any] = {
@@ -83,7 +83,7 @@ async def resume_all(request: Request, oraculo: Running) -> Response:
     summary="List paused destinations",
     description="Each with who paused it, since when and why; `fila` is null where everything is paused.",
     response_class=Response,
-    responses={200: answer(documents.PausedDestinations, "What is paused, by whom, since when and why")},
+    responses={200: answer(destination_documents.PausedDestinations, "What is paused, by whom, since when and why")},
 )
 @needs(Scope.SYSTEM_READ)
 async def pauses(oraculo: Running) -> Response:

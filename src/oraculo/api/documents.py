@@ -9,12 +9,18 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from oraculo.api.bulk_documents import BULK_MODELS
+from oraculo.api.destination_documents import DESTINATION_MODELS
 from oraculo.api.key_documents import KEY_MODELS
+from oraculo.api.policy_documents import PoliciesAnswer
+from oraculo.api.prediction_documents import PREDICTION_MODELS
 from oraculo.api.run_documents import Aggregate as Aggregate
 from oraculo.api.run_documents import Orchestration as Orchestration
 from oraculo.api.run_documents import RunPause
 from oraculo.api.run_documents import Ticket as Ticket
 from oraculo.api.schedule_documents import SCHEDULE_MODELS
+from oraculo.api.schema_documents import DeclaredSchema
+from oraculo.api.slo_documents import SLO_MODELS
+from oraculo.api.worker_documents import WORKER_MODELS
 from oraculo.core.vocabulary import Status
 
 
@@ -61,8 +67,9 @@ class Links(BaseModel):
 
 class Submitted(BaseModel):
     correlation_id: str = Field(examples=["abc123"])
-    status: Status
+    status: Status | None = Field(description="null: it ended long ago, and only its key is remembered")
     links: Links
+    juntada: bool | None = Field(None, description="true: an equal request came before, and this is its orchestration")
 
 
 class RetryAccepted(Submitted):
@@ -72,6 +79,7 @@ class RetryAccepted(Submitted):
 class BatchItem(BaseModel):
     status: Literal[202]
     correlation_id: str
+    juntada: bool | None = Field(None, description="true: it was merged into this orchestration of an equal request")
 
 
 class Batch(BaseModel):
@@ -95,24 +103,6 @@ class RunPaused(BaseModel):
     pausa: RunPause | None = Field(description="who paused it, since when and why")
     prazo: datetime | None = Field(description="of the whole; it stands still while it is paused")
     mudou: bool = Field(description="false: it was so before")
-
-
-class PausedDestination(BaseModel):
-    fila: str | None = Field(description="null: every destination")
-    ator: str
-    desde: datetime
-    motivo: str
-
-
-class DestinationPaused(BaseModel):
-    fila: str | None = Field(description="null: every destination")
-    pausada: bool
-    pausa: PausedDestination | None
-    mudou: bool = Field(description="false: it was so before")
-
-
-class PausedDestinations(BaseModel):
-    pausas: list[PausedDestination]
 
 
 class Summary(BaseModel):
@@ -298,29 +288,6 @@ class Results(BaseModel):
     resultados: list[ResultFate]
 
 
-class WorkerInfo(BaseModel):
-    nome: str
-    transporte: Literal["http", "broker", "processo"]
-    filas: list[str]
-    visto_em: datetime
-    em_andamento: int | None
-    entregues: int | None
-    respondidas: int | None
-
-
-class QueueInfo(BaseModel):
-    fila: str
-    aguardando: int | None
-    em_andamento: int | None = Field(description="taken and not settled, where the broker can say")
-    mais_antiga_s: float | None = Field(description="how long the oldest one waits, where the broker can say")
-    consumidores: int = Field(
-        description="who consumes it, as the broker says; where it cannot (in-process, NATS, Kafka), workers that were "
-        "seen within a minute"
-    )
-    enviadas_por_s: float = Field(description="orders that this process has sent there, over the last minute")
-    respondidas_por_s: float = Field(description="answers to them that counted here, over the last minute")
-
-
 class BrokerInfo(BaseModel):
     nome: str
     publica: bool = Field(description="messages are published there")
@@ -361,11 +328,6 @@ class SystemEvents(BaseModel):
     eventos: list[dict[str, Any]]
 
 
-class Workers(BaseModel):
-    workers: list[WorkerInfo]
-    filas: list[QueueInfo]
-
-
 class Health(BaseModel):
     status: Literal["ok"]
     version: str
@@ -391,8 +353,9 @@ class Jwks(BaseModel):
 
 ANSWER_MODELS: list[type[BaseModel]] = [
     Problem, Submitted, RetryAccepted, RetryList, Batch, Running, Cancelled, RunPaused, SummaryPage, Ticket, Aggregate,
-    Orchestration, EventPage, TaskTypes, DestinationPaused, PausedDestinations,
-    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers,
-    Replicas, SystemEvents, Workers, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
-    WorkflowAnswer, PlanTickets, FlowStatus, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS,
+    Orchestration, EventPage, TaskTypes,
+    DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, *SLO_MODELS,
+    Replicas, SystemEvents, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
+    WorkflowAnswer, PlanTickets, FlowStatus, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS, *PREDICTION_MODELS,
+    *DESTINATION_MODELS, *WORKER_MODELS, PoliciesAnswer, DeclaredSchema,
 ]  # fmt: skip

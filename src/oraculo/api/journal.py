@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from oraculo.api import documents, paths, problems, run_documents
-from oraculo.api.access import GuardedRoute, needs
+from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
 from oraculo.api.orchestrations import submitted
@@ -71,7 +71,10 @@ async def result(
         body = await oraculo.result_json(run)
         if body is not None:
             return raw(body)
-    document = {**submitted(correlation_id, state.status), "espera": views.waiting_for(state, language)}
+    document = {
+        **submitted(correlation_id, state.status),
+        "espera": views.waiting_for(state, language, oraculo.hold_of),
+    }
     return answered(document, 202, {"Retry-After": "1"})
 
 
@@ -147,7 +150,8 @@ async def stream(
         after = int(last)
     await oraculo.run_of(correlation_id)
     events = oraculo.stream(correlation_id, after, request.app.state.heartbeat_seconds, language)
-    return EventStream(_frames(oraculo, correlation_id, events), waits)
+    closed = oraculo.requests.quotas.open_stream(actor_of(request))
+    return EventStream(_frames(oraculo, correlation_id, events), waits, closed)
 
 
 async def _frames(

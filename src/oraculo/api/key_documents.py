@@ -25,6 +25,7 @@ class ShownKey(BaseModel):
     tenant: str
     queues: list[str]
     nota: str
+    public_key: str | None = Field(description="of the pair that its owner signs messages with")
     limites: ShownLimits
     criada_em: datetime
     criada_por: str

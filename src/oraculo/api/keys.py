@@ -38,6 +38,7 @@ def shown(key: ApiKey, now: datetime) -> dict[str, Any]:
         "tenant": key.tenant,
         "queues": list(key.queues),
         "nota": key.note,
+        "public_key": key.public_key,
         "limites": {"abertas": key.limits.open, "por_segundo": key.limits.per_second},
         "criada_em": key.created_at,
         "criada_por": key.created_by,
@@ -53,7 +54,7 @@ def shown(key: ApiKey, now: datetime) -> dict[str, Any]:
     status_code=201,
     summary="Make a key",
     description="`key` is shown this once: only a digest of it is stored. `trabalhador` leases and answers for its "
-    "`queues` only.",
+    "`queues` only. With `public_key` (Ed25519) its owner may sign messages.",
     response_class=Response,
     responses={201: answer(key_documents.MadeKey, "Made"), **problems.documented(408, 413, 415, 422)},
     openapi_extra=body.documented(bodies.KeyRequest),
@@ -69,6 +70,7 @@ async def create(request: Request, oraculo: Running) -> Response:
         life=_length(wanted.expires_s),
         note=wanted.nota,
         limits=Limits(wanted.limites.abertas, wanted.limites.por_segundo),
+        public_key=wanted.public_key,
     )
     return answered({**shown(key, oraculo.now()), "key": text}, 201)
 

@@ -13,6 +13,8 @@ from oraculo.api import bodies, documents, problems, words
 from oraculo.api.access import GuardedRoute, need_of
 from oraculo.wire.requests import Requisicao
 from oraculo.wire.schedules import Agenda
+from oraculo.wire.sla import Objetivo
+from oraculo.wire.worker_messages import Heartbeat, Registration
 
 DESCRIPTION = """Broker-native orchestration of independent collectors and executors.
 
@@ -27,6 +29,8 @@ TAGS = [
     {"name": "fluxo c", "description": "Cognitive plans: bring one, decide on it, look at its tickets."},
     {"name": "task types", "description": "Names that stand for collectors and executors."},
     {"name": "schedules", "description": "Requests that are started at instants of a calendar."},
+    {"name": "predictions", "description": "How long tasks take, and when runs will end."},
+    {"name": "sla", "description": "Objectives, alerts and freezes."},
     {"name": "dead letters", "description": "Messages that could not be handled, with their bytes and the reason."},
     {"name": "workers", "description": "Work over plain HTTP: lease, answer, keep alive, give back."},
     {"name": "keys", "description": "Keys: who may do what."},
@@ -54,7 +58,9 @@ def document(app: FastAPI) -> dict[str, Any]:
         components = built.setdefault("components", {})
         schemas = components.setdefault("schemas", {})
         schemas.update(_schemas(documents.ANSWER_MODELS, "serialization"))
-        schemas.update(_schemas([Requisicao, Agenda, *bodies.BODY_MODELS], "validation"))
+        schemas.update(
+            _schemas([Requisicao, Agenda, Objetivo, Registration, Heartbeat, *bodies.BODY_MODELS], "validation")
+        )
         schemas["Resultados"] = {
             "description": "One result envelope, or a list of up to 1000.",
             "anyOf": [

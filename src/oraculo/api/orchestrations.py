@@ -11,6 +11,7 @@ from pydantic import Field
 from oraculo.api import bodies, body, documents, paging, paths, problems, run_documents
 from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.cached_view import json_view
+from oraculo.api.forecasts import forecast_of
 from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError
@@ -50,7 +51,7 @@ def links(correlation_id: str) -> dict[str, str]:
     }
 
 
-def submitted(correlation_id: str, status: Status) -> dict[str, Any]:
+def submitted(correlation_id: str, status: Status | None) -> dict[str, Any]:
     return {"correlation_id": correlation_id, "status": status, "links": links(correlation_id)}
 
 
@@ -77,7 +78,8 @@ def traceparent_of(request: Request) -> str | None:
     status_code=202,
     summary="Start an orchestration",
     description="Durable when the answer arrives. The same `correlation_id` again with the same body answers the same "
-    "orchestration, with another body 409.",
+    "orchestration, with another body 409. A request with `unica` that equals one before it is merged into that one's "
+    "orchestration: `juntada` is true and `correlation_id` names it.",
     response_class=Response,
     responses={
         202: answer(
@@ -101,15 +103,17 @@ async def submit(request: Request, oraculo: Running) -> Response:
     traceparent = traceparent_of(request)
     accepted = await oraculo.requests.accept(wanted, key, traceparent, actor=actor_of(request))
     name = accepted.correlation_id
-    if wanted.correlation_id is not None and wanted.correlation_id != name:
+    if wanted.correlation_id not in (None, name) and wanted.unica is None and not accepted.merged:
         raise DuplicateCorrelationError("Idempotency-Key", key or "")
     headers = {"Location": paths.orchestration(name)}
-    status = Status.PENDENTE
+    status: Status | None = Status.PENDENTE
     if not accepted.new:
-        headers["Idempotent-Replayed"] = "true"
         found = await store_of(oraculo).summary(name)
-        status = found.status if found is not None else status
-    return answered(submitted(name, status), 202, headers)
+        status = found.status if found is not None else None if accepted.merged else status
+        if not accepted.merged:
+            headers["Idempotent-Replayed"] = "true"
+    more = {"juntada": True} if accepted.merged else {}
+    return answered({**submitted(name, status), **more}, 202, headers)
 
 
 class ListQuery(RunFilter):
@@ -154,8 +158,17 @@ async def page_of(oraculo: Oraculo, query: ListQuery) -> tuple[list[Summary], st
 @needs(Scope.RUN_READ)
 async def show(oraculo: Running, correlation_id: paths.CorrelationId, language: ReaderLanguage) -> Response:
     document = await json_view(oraculo, correlation_id, language)
-    tried = [one.correlation_id for one in await oraculo.retries.of(await oraculo.run_of(correlation_id))]
-    return raw(b'%b,"retentativas":%b}' % (document[:-1], strict_json.dumps(tried)))
+    run = await oraculo.run_of(correlation_id)
+    tried = [one.correlation_id for one in await oraculo.retries.of(run)]
+    ahead = await forecast_of(oraculo, correlation_id, language)
+    more = strict_json.dumps({"retentativas": tried, "previsao": ahead, **await _merges(oraculo, document, run)})
+    return raw(b"%b,%b" % (document[:-1], more[1:]))
+
+
+async def _merges(oraculo: Oraculo, document: bytes, run: int) -> dict[str, Any]:
+    """What was merged into a run whose request exists once; only such a document has the word."""
+    holder = await oraculo.store.key_holder(run) if b'"unica":{' in document else None
+    return {} if holder is None else {"juntadas": views.merges(holder)}
 
 
 @router.post(

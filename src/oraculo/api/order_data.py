@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from typing import Annotated, BinaryIO
 
@@ -47,11 +46,10 @@ async def order_data(
         references = (
             references if await asyncio.to_thread(references.links.allows, digest, link, oraculo.now()) else None
         )
-    file = None if references is None else await asyncio.to_thread(references.data.open, digest)
-    if file is None:
+    found = None if references is None else await references.open(digest)
+    if found is None:
         raise UnknownIdError("order data", digest)
-    size = os.fstat(file.fileno()).st_size
-    return StreamingResponse(_chunks(file), 200, {"Content-Length": str(size)}, "application/json")
+    return StreamingResponse(_chunks(found.file), 200, {"Content-Length": str(found.size)}, "application/json")
 
 
 async def _chunks(file: BinaryIO) -> AsyncIterator[bytes]:

@@ -23,6 +23,7 @@ from oraculo.errors import (
     DecisionError,
     DuplicateCorrelationError,
     EngineUnavailableError,
+    ErasedError,
     IdentityUnavailableError,
     OraculoError,
     PlanError,
@@ -70,6 +71,7 @@ PROBLEM_KINDS: dict[str, Kind] = {
     "not_found": Kind(404, "There is no such route"),
     "unknown_id": Kind(404, "There is no such thing"),
     "method_not_allowed": Kind(405, "The route does not take this method"),
+    "erased": Kind(410, "What was stored was erased"),
     "body_too_slow": Kind(408, "The body took too long to arrive"),
     "plan_id_taken": Kind(409, "The plan_id belongs to another plan"),
     "flow_c_off": Kind(409, "Fluxo C is not turned on"),
@@ -192,6 +194,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("idempotency_key_reused", str(error))
         case UnknownIdError():
             return ProblemError("unknown_id", str(error))
+        case ErasedError():
+            return ProblemError("erased", str(error))
         case RunEndedError():
             return ProblemError("run_ended", str(error))
         case SignalError():

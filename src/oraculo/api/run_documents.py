@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from oraculo.api.allocation_documents import AllocationAnswer
+from oraculo.api.prediction_documents import Forecast
 from oraculo.core.vocabulary import Status
 
 Aberto = Literal["pendente", "em_execucao", "concluida", "parcial", "erro", "timeout", "cancelada", "ignorada"]
@@ -67,6 +69,9 @@ class Ticket(BaseModel):
         description="second answers to an attempt that say something else; kept, without effect"
     )
     traceparent: str | None = Field(description="W3C trace context of its latest message")
+    alocacao: AllocationAnswer | None = Field(
+        default=None, description="the worker that was chosen for it last, out of whom, and why not the others"
+    )
     reaproveitada: bool | None = Field(default=None, description="true: taken over from the run that is tried again")
     tarefa: str | None = Field(default=None, description="its name, in a plan of named tasks")
     prioridade: int | None = Field(default=None, description="from 1, the lowest, to 9, where the plan says it")
@@ -144,6 +149,17 @@ class Desfazendo(BaseModel):
     abertos: int
 
 
+class Merge(BaseModel):
+    em: datetime
+    correlation_id: str | None = Field(description="the id that it asked for")
+    ator: str | None
+
+
+class Merges(BaseModel):
+    total: int
+    recentes: list[Merge] = Field(description="the last 20, the newest first")
+
+
 class Orchestration(BaseModel):
     correlation_id: str
     status: Status
@@ -160,11 +176,17 @@ class Orchestration(BaseModel):
     desfazendo: Desfazendo | None = Field(description="null: nothing is being undone")
     motivo_cancelamento: str | None
     ator: str | None = Field(None, description="who asked for it; not there when nobody knows")
+    politicas: list[dict[str, Any]] | None = Field(
+        None, description="what policies said beyond yes; not there when none were asked"
+    )
+    unica: dict[str, Any] | None = Field(None, description="of a request that exists once: what it said")
+    juntadas: Merges | None = Field(None, description="of a request that exists once: what was merged into it")
     pai: dict[str, Any] | None = Field(None, description="of a child: the run and the ticket that it belongs to")
     origem: str | None = Field(None, description="the run that this one tries again; not there when it is none")
     de: str | None = Field(None, description="of a retry: what it does again, `falhas` or `inicio`")
     tarefa: str | None = Field(None, description="of a retry: the task from which on everything is done again")
     retentativas: list[str] = Field(default_factory=list, description="the runs that try this one again")
+    previsao: Forecast | None = Field(None, description="when it will end; null: it has ended, or nothing is predicted")
     trace_id: str | None = Field(description="of the trace that it belongs to")
     tickets: list[Ticket]
     notificacoes: list[dict[str, Any]]

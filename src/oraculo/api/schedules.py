@@ -201,6 +201,8 @@ def _told(name: str, item: BackfillItem, instance: str) -> dict[str, Any]:
     run = run_name(name, item.instant)
     if isinstance(item.answer, Accepted | DuplicateCorrelationError):
         new = isinstance(item.answer, Accepted) and item.answer.new
+        if isinstance(item.answer, Accepted):
+            run = item.answer.correlation_id  # another one's, when it was merged
         return {"status": 202 if new else 200, "instante": item.instant, "correlation_id": run}
     return {**problems.document(problems.problem_of(item.answer), instance), "instante": item.instant}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -60,13 +60,14 @@ async def _until_gone(receive: Receive) -> None:
 
 
 class EventStream(StreamingResponse):
-    """Server-Sent Events that stop with the caller or the server, whichever is first."""
+    """Server-Sent Events that stop with the caller or the server, whichever is first; `closed` is called then."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, content: Any, waits: Waits) -> None:
+    def __init__(self, content: Any, waits: Waits, closed: Callable[[], None]) -> None:
         super().__init__(content, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         self._waits = waits
+        self._closed = closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -74,6 +75,8 @@ class EventStream(StreamingResponse):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except OSError:
             pass  # the caller left while we wrote
+        finally:
+            self._closed()
 
     async def _stream(self, send: Send) -> bool:
         await self.stream_response(send)

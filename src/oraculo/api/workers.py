@@ -1,4 +1,4 @@
-"""Workers over plain HTTP: lease messages, answer them, keep them, give them back; and who is working at all."""
+"""Workers over plain HTTP: lease messages, answer them, keep them, give them back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oraculo.api.problems import ProblemError, invalid
 from oraculo.api.serving import Running, answered, waits_of
 from oraculo.core.access import Scope
 from oraculo.core.commands import RecordResult
-from oraculo.core.tenants import DEFAULT_TENANT, in_tenant, local_name, queue_in, tenant_of
+from oraculo.core.tenants import in_tenant, local_name, queue_in
 from oraculo.errors import UnknownIdError, WireError
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.runtime.answers import AnswerReader
@@ -24,6 +24,7 @@ from oraculo.runtime.leases import Lease
 from oraculo.service import Oraculo
 from oraculo.wire import names, strict_json
 from oraculo.wire.json_items import PAUSE_BYTES, split_items
+from oraculo.wire.payloads import NO_HEADERS
 from oraculo.wire.ticket_tokens import UNAUTHENTICATED
 
 router = APIRouter(route_class=GuardedRoute, prefix=paths.API, tags=["workers"], responses=problems.COMMON_RESPONSES)
@@ -128,12 +129,13 @@ async def results(request: Request, oraculo: Running) -> Response:
     if raw.lstrip(b" \t\r\n")[:1] == b"[":
         works = [
             await answer_of(actor, work, oraculo.engine.state_of)
-            for work in await _works_of(raw, queue, oraculo.answers)
+            for work in await _judged(oraculo, await _works_of(raw, queue, oraculo.answers))
         ]
     else:
         if len(raw) > body.MAX_BYTES:
             raise ProblemError("too_large", f"an envelope has at most {body.MAX_BYTES} bytes")
-        work = await answer_of(actor, oraculo.answers(raw, queue), oraculo.engine.state_of)
+        [work] = await _judged(oraculo, [oraculo.answers(raw, queue)])
+        work = await answer_of(actor, work, oraculo.engine.state_of)
         request.state.correlation_id = work.correlation_id
         if work.dead is not None and work.dead.reason == FORBIDDEN_QUEUE:
             raise ProblemError("forbidden", work.dead.detail, scope=Scope.RESULT_WRITE)
@@ -165,6 +167,12 @@ async def _works_of(raw: bytes, queue: str, read: AnswerReader) -> list[Work]:
     return works
 
 
+async def _judged(oraculo: Oraculo, works: list[Work]) -> list[Work]:
+    """The same as their signatures allow."""
+    guard = oraculo.answer_guard
+    return works if guard is None else await guard.judged([(work.body, NO_HEADERS) for work in works], works)
+
+
 async def _settle(oraculo: Oraculo, works: list[Work], outcomes: list[Outcome]) -> None:
     leases = oraculo.leases
     unsaid: set[int] = set()
@@ -172,7 +180,7 @@ async def _settle(oraculo: Oraculo, works: list[Work], outcomes: list[Outcome]) 
         if outcome.fate is Fate.QUARANTINED or not isinstance(work.command, RecordResult):
             continue
         if work.command.ticket is not None:
-            await leases.answered(work.command.ticket, work.command.attempt)
+            await leases.answered(work.command.ticket, work.command.attempt, work.command)
         else:
             unsaid.add(outcome.run)
     if unsaid:
@@ -262,64 +270,3 @@ def _check_lease(request: Request, oraculo: Oraculo, lease_id: str) -> None:
     queue = oraculo.leases.queue_of(lease_id)
     if queue is None or not actor_of(request).may_use(queue):
         raise UnknownIdError("lease", lease_id)
-
-
-@router.get(
-    "/workers",
-    summary="Who is working",
-    description="Workers over HTTP and over the broker that were seen lately, and workers of this process: their "
-    "queues, when they were last seen, how many messages they hold; and how full the queues are, where the broker can "
-    "say. Those over the broker are known by the answers that this process took; one that gives no `worker` in its "
-    "envelope is named by its queue.",
-    response_class=Response,
-    responses={200: answer(documents.Workers, "Workers and queues")},
-)
-@needs(Scope.SYSTEM_READ)
-async def workers(oraculo: Running) -> Response:
-    return answered(who_works(oraculo))
-
-
-def who_works(oraculo: Oraculo) -> dict[str, Any]:
-    leases = oraculo.leases
-    held = leases.load()
-    outside = [
-        {
-            "nome": seen.name,
-            "transporte": seen.over,
-            "filas": sorted(seen.queues),
-            "visto_em": seen.last_seen,
-            "em_andamento": held.get(seen.key, 0) if seen.over == "http" else None,
-            "entregues": seen.leased if seen.over == "http" else None,
-            "respondidas": seen.answered,
-        }
-        for seen in leases.seen_of(oraculo.tenant)
-    ]
-    inside = [
-        {
-            "nome": worker.name,
-            "transporte": "processo",
-            "filas": sorted(worker.queues),
-            "visto_em": oraculo.now(),
-            "em_andamento": worker.busy,
-            "entregues": None,
-            "respondidas": None,
-        }
-        for worker in (oraculo.workers if oraculo.tenant == DEFAULT_TENANT else ())
-    ]
-    return {"workers": [*inside, *outside], "filas": _queues(oraculo)}
-
-
-def _queues(oraculo: Oraculo) -> list[dict[str, Any]]:
-    return [
-        {
-            "fila": one.queue,
-            "aguardando": one.waiting,
-            "em_andamento": one.taken,
-            "mais_antiga_s": None if one.oldest_s is None else round(one.oldest_s, 3),
-            "consumidores": one.consumers,
-            "enviadas_por_s": round(one.sent_per_s, 3),
-            "respondidas_por_s": round(one.answered_per_s, 3),
-        }
-        for one in oraculo.metrics.readings.queues()
-        if tenant_of(one.queue) == oraculo.tenant
-    ]

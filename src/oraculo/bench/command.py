@@ -17,7 +17,7 @@ from rich.table import Table
 
 from oraculo import logs
 from oraculo.adapters.brokers.registry import plugin_of, scheme_of
-from oraculo.bench import profiles, workloads
+from oraculo.bench import chains, profiles, workloads
 from oraculo.bench.place import MEMORY, Place
 from oraculo.errors import MissingExtraError
 from oraculo.settings.settings import load
@@ -29,6 +29,8 @@ class Workload(StrEnum):
     SEQ = "SEQ"
     WIDTH = "WIDTH"
     MAP = "MAP"
+    CHAIN = "CHAIN"
+    FIBO = "FIBO"
     AGE = "AGE"
     INFLIGHT = "INFLIGHT"
     LOAD = "LOAD"
@@ -41,11 +43,14 @@ SIZES = {
     "SEQ": 100,
     "WIDTH": 10_000,
     "MAP": 50_000,
+    "CHAIN": 1000,
+    "FIBO": 400,
     "AGE": 100_000,
     "INFLIGHT": 10_000,
     "LOAD": 5000,
 }
 DEFAULT_WORKLOADS = ("W1", "W2", "SEQ", "LOAD")
+ANYWHERE = (*DEFAULT_WORKLOADS, "FIBO")  # on any broker
 
 
 def command(
@@ -99,10 +104,8 @@ def command(
 
 def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
     load(place.environment("."), None)
-    if not place.embedded and not set(chosen) <= set(DEFAULT_WORKLOADS):
-        raise typer.BadParameter(
-            f"{chosen[0]} runs with {MEMORY} only; {', '.join(DEFAULT_WORKLOADS)} run on any broker"
-        )
+    if not place.embedded and not set(chosen) <= set(ANYWHERE):
+        raise typer.BadParameter(f"{chosen[0]} runs with {MEMORY} only; {', '.join(ANYWHERE)} run on any broker")
     if http and place.engine != "local":
         raise typer.BadParameter("--http measures the engine local only")
     if place.profile is not None:
@@ -113,7 +116,8 @@ def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
 
 
 def _workload(name: str, http: bool) -> Any:
-    found = getattr(import_module("oraculo.bench.over_http") if http else workloads, name.lower(), None)
+    local = chains if name in ("CHAIN", "FIBO") else workloads
+    found = getattr(import_module("oraculo.bench.over_http") if http else local, name.lower(), None)
     if found is None:
         raise typer.BadParameter(f"{name} has no form over HTTP; W1 and SEQ have")
     return found

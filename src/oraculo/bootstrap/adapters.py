@@ -5,25 +5,43 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from oraculo.adapters.archives.json_lines import JsonLinesArchive
 from oraculo.adapters.brokers.connect import broker_of as broker_of
 from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.adapters.identity.argon2 import Argon2Hasher
 from oraculo.adapters.order_data.folder import FolderOrderData
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.signing import ed25519
 from oraculo.adapters.signing.process import SigningProcess
+from oraculo.adapters.signing.verifying import VerifyingProcess
+from oraculo.adapters.sinks.flow_topics import FlowTopics
 from oraculo.adapters.sinks.otel import Tracer, connected
+from oraculo.adapters.stores.sealed_rows import UNSEALED
 from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.access import AccessRole
+from oraculo.core.breaking import BreakerRules
+from oraculo.core.retention import read_rules
 from oraculo.errors import MissingExtraError, SettingsError
+from oraculo.ports.api_keys import ApiKeys
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
+from oraculo.ports.data_keys import DataKeys
 from oraculo.ports.identity import IdentityProvider
 from oraculo.ports.store import Store
 from oraculo.ports.token_keys import TokenKeys
+from oraculo.runtime.breakers import BreakerBook
+from oraculo.runtime.durations.learning import PROJECTION as DURATIONS
 from oraculo.runtime.effects.references import OrderReferences
+from oraculo.runtime.local_users import UserDirectory
+from oraculo.runtime.retention import RetentionRounds
+from oraculo.runtime.signatures import SignatureRing
+from oraculo.runtime.sla.monitor import PROJECTION as SERVICE_LEVELS
 from oraculo.runtime.token_ring import SignMany, TokenRing
+from oraculo.runtime.trails import PROJECTION as TRAILS
 from oraculo.settings.settings import Settings
 from oraculo.wire import requests, strict_json
 from oraculo.wire.order_links import OrderLinks
@@ -39,19 +57,55 @@ SMALL_MESSAGE_SCHEMES = frozenset(("kafka", "nats"))  # whose servers take a meb
 SMALL_ORDER_BYTES, LARGE_ORDER_BYTES = 768 * 1024, 8 * 1024 * 1024
 
 
-def references_of(settings: Settings) -> OrderReferences | None:
+def references_of(settings: Settings, store: DataKeys, sealing: Sealing) -> OrderReferences | None:
     """How orders refer to data that are too large for the broker; None when they carry everything."""
     if not settings.order_data:
         return None
     small = any(scheme_of(url.strip()) in SMALL_MESSAGE_SCHEMES for url in settings.broker.split(","))
     limit = settings.order_max_bytes or (SMALL_ORDER_BYTES if small else LARGE_ORDER_BYTES)
-    data = FolderOrderData(settings.order_data)
-    return OrderReferences(data, OrderLinks(data.link_key, settings.url), limit)
+    data = FolderOrderData(settings.order_data, sealing)
+
+    async def reload_keys() -> None:
+        sealing.take(await store.data_keys())
+
+    return OrderReferences(data, OrderLinks(data.link_key, settings.url), limit, reload_keys)
+
+
+def breakers_of(settings: Settings, store: Store, clock: Clock) -> BreakerBook | None:
+    """The breakers of destinations; None when they are off."""
+    wanted = settings.breaker
+    if not wanted.failures:
+        return None
+    first, longest = timedelta(seconds=wanted.probe_s), timedelta(seconds=wanted.probe_max_s)
+    return BreakerBook(store, clock, BreakerRules(wanted.failures, first, max(first, longest)))
+
+
+def retention_of(settings: Settings, store: Store, clock: Clock) -> RetentionRounds | None:
+    """What forgets ended orchestrations by itself; None when nothing does."""
+    wanted = settings.retention
+    rules = read_rules(wanted.rules)
+    if not rules:
+        return None
+    archive = JsonLinesArchive(wanted.archive) if wanted.archive else None
+    types = {FlowTopics.name: FlowTopics.tipo}
+    return RetentionRounds(store, clock, rules, archive, types, unused_projections(settings))
+
+
+def unused_projections(settings: Settings) -> list[str]:
+    """Projections that no process with these settings moves: what they have not read may be forgotten, too."""
+    used = {
+        FlowTopics.name: settings.takes_plans,
+        DURATIONS: settings.predictions.enabled,
+        SERVICE_LEVELS: settings.sla.enabled,
+        TRAILS: settings.trails.enabled,
+    }
+    return [name for name, moved in used.items() if not moved]
 
 
 async def tokens_of(settings: Settings, store: TokenKeys, clock: Clock, stack: AsyncExitStack) -> TokenRing | None:
-    """What gives orders their tokens and judges those of answers, ready to be used; None when there are none."""
-    if settings.result_tokens == "off":
+    """What gives orders their tokens and signatures and judges tokens of answers, ready to be used; None when there
+    are none."""
+    if settings.result_tokens == "off" and settings.signatures.orders == "off":
         return None
     process = SigningProcess()
     ring = token_ring(store, clock, required=settings.result_tokens == "require", sign_many=process.sign_many)
@@ -65,16 +119,32 @@ def token_ring(store: TokenKeys, clock: Clock, *, required: bool, sign_many: Sig
     return TokenRing(store, clock, ed25519.key_of, ed25519.new_secret, required=required, sign_many=sign_many)
 
 
-def store_of(url: str, *, exclusive: bool = False, may_migrate: bool = True) -> SqliteStore | PostgresStore:
+async def signature_ring(
+    settings: Settings, store: ApiKeys, clock: Clock, stack: AsyncExitStack
+) -> SignatureRing | None:
+    """The keys that messages are signed with, ready to be used; None where no signature is looked at."""
+    if settings.signatures.results == "off" and settings.signatures.requests == "off":
+        return None
+    ed25519.key_of(ed25519.new_secret())  # what is not installed is said now
+    process, required = VerifyingProcess(), settings.signatures.results == "require"
+    stack.callback(process.close)
+    ring = SignatureRing(store, clock, ed25519.verify, process.verify_many, answers_signed=required)
+    await ring.reload()
+    return ring
+
+
+def store_of(
+    url: str, *, exclusive: bool = False, may_migrate: bool = True, sealing: Sealing = UNSEALED
+) -> SqliteStore | PostgresStore:
     """The store of a SQLite or PostgreSQL URL. `exclusive` refuses a second engine where only one may be; without
-    `may_migrate` a database whose schema is not up to date is refused."""
+    `may_migrate` a database whose schema is not up to date is refused. `sealing` seals payloads, and opens them."""
     if scheme_of(url) == "sqlite":
-        return SqliteStore(sqlite_path(url), exclusive=exclusive, may_migrate=may_migrate)
+        return SqliteStore(sqlite_path(url), exclusive=exclusive, may_migrate=may_migrate, sealing=sealing)
     try:
         from oraculo.adapters.stores.postgres.store import PostgresStore
     except ModuleNotFoundError as error:
         raise MissingExtraError("postgresql://", "postgres") from error
-    return PostgresStore(url, may_migrate=may_migrate)
+    return PostgresStore(url, may_migrate=may_migrate, sealing=sealing)
 
 
 def sqlite_path(url: str) -> str:
@@ -123,6 +193,11 @@ def identity_of(settings: Settings, clock: Clock) -> IdentityProvider | None:
         oidc.tenant_claim,
     )
     return OidcProvider(options, clock)
+
+
+def users_of(settings: Settings, store: Store, clock: Clock) -> UserDirectory | None:
+    """The people who log in with a password; None where there are none."""
+    return UserDirectory(store, clock, Argon2Hasher()) if settings.local_users else None
 
 
 def cache_of(settings: Settings) -> Cache | None:

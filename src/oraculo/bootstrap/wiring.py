@@ -13,6 +13,7 @@ from oraculo import redaction
 from oraculo.adapters.brokers.failover import FailoverBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.calendars import calendar_fault, calendar_of
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.prometheus import Metrics
@@ -20,17 +21,25 @@ from oraculo.adapters.sinks.prometheus.readings import Sources
 from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.bootstrap.adapters import (
     audit_of,
+    breakers_of,
     cache_of,
     defaults_of,
     references_of,
-    store_of,
+    retention_of,
+    signature_ring,
     task_types_of,
     tokens_of,
+    users_of,
 )
 from oraculo.bootstrap.engines import engine_of, options_of
 from oraculo.bootstrap.flow import broker_for, codec_of, flow_rules, registry_of, topics_of, topics_sink
+from oraculo.bootstrap.foresight import Foresight
+from oraculo.bootstrap.parts import Parts
+from oraculo.bootstrap.policies import policies_of
 from oraculo.bootstrap.roles import Role
+from oraculo.bootstrap.sealing import sealed_store, sealing_of
 from oraculo.bootstrap.switches import SwitchRecorder
+from oraculo.bootstrap.workers import leases_and_registry, read_control_queue
 from oraculo.core.access import Actor, Scope
 from oraculo.core.tenants import in_tenant
 from oraculo.errors import SettingsError
@@ -44,47 +53,26 @@ from oraculo.ports.projection import Sink
 from oraculo.ports.store import Store
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.api_keys import KeyRing
+from oraculo.runtime.breakers import BreakerSink
 from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.destination_pauses import DestinationBook
 from oraculo.runtime.flow.plans import PlanIntake
 from oraculo.runtime.kernel.observers import ObserverFanOut
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
-from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.loops import Loops
-from oraculo.runtime.probes import Prober, prober_of
+from oraculo.runtime.probes import prober_of
 from oraculo.runtime.project import Projections
 from oraculo.runtime.request_batch import BatchIntake
 from oraculo.runtime.requests import RequestIntake, Trace, pass_on
 from oraculo.runtime.reserved import ReservedQueues
 from oraculo.runtime.schedules.book import ScheduleBook
 from oraculo.runtime.schedules.firing import ScheduleFiring
+from oraculo.runtime.signatures import MessageGuards
 from oraculo.runtime.tenants import TenantBook
 from oraculo.settings.settings import Settings
 from oraculo.wire import names
 from oraculo.wire.flow.codec import AVRO, Codec
 from oraculo.wire.orders import OrderWriter
-
-
-@dataclass(slots=True)
-class Parts:
-    """All that a running orchestrator is made of."""
-
-    ports: KernelPorts
-    options: KernelOptions
-    engine: Engine
-    requests: RequestIntake
-    plans: PlanIntake | None  # None: Fluxo C is off
-    reserved: ReservedQueues
-    leases: HttpLeases
-    consumers: QueueConsumers
-    prober: Prober | None  # None: the broker is inside the process
-    projections: Projections
-    keys: KeyRing
-    answers: AnswerReader
-    schedules: ScheduleBook
-    destinations: DestinationBook
-    firing: ScheduleFiring
-    tenants: TenantBook
 
 
 @dataclass(slots=True)
@@ -102,41 +90,44 @@ class Wiring:
 
     async def open(self, stack: AsyncExitStack) -> Parts:
         """Open everything, in order; what was opened is closed by `stack`. The engine runs when this returns."""
-        store, broker = await self._open_store(stack), self._open_broker(stack)
+        sealing = sealing_of(self.settings) if self.store is None else Sealing()
+        store, broker = await self._open_store(stack, sealing), self._open_broker(stack)
         codec = await self._open_codec(stack) if self.settings.takes_plans else None
         deadlines = DeadlineLog(self.clock)
-        projections = Projections(store, self._all_sinks(store, broker, codec), self.clock)
+        foresight = Foresight.of(self.settings, store, self.clock)
+        gate = DestinationBook(store, self.clock, breakers_of(self.settings, store, self.clock))
+        sinks = self._all_sinks(store, broker, codec, foresight, gate)
+        projections = Projections(store, sinks, self.clock)
         observers: list[Observer] = [self.metrics, EventLog(), deadlines]
         if self.tracer is not None:
             observers.append(self.tracer)
             await self.tracer.recover(store)
             stack.push_async_callback(self.tracer.close, store)
         observers.append(projections)
-        gate = DestinationBook(store, self.clock)
-        await gate.refresh()
-        ports, options = await self._ports(stack, store, broker, codec, observers, gate), options_of(self.settings)
+        await gate.begin()
+        self.metrics.readings.breakers = gate.breakers
+        ports = await self._ports(stack, store, broker, codec, observers, gate, sealing)
+        options = options_of(self.settings)
+        foresight.deliver(self.settings, store, broker, ports.notifier)
         engine = engine_of(self.settings, self.role, ports, options, self.tracer)
-        parts = await self._around(engine, ports, options, codec, projections, gate)
+        parts = await self._around(engine, ports, options, codec, projections, gate, foresight)
         self._record_switches(stack, store, broker)
         await self._start(stack, parts)
         _beside(stack, self.metrics.run(store))
+        _beside(stack, self.metrics.readings.history.run(lambda: self.metrics.readings.queues()))
         _beside(stack, deadlines.run(store))
         if self.tracer is not None:
             _beside(stack, self.tracer.run(store))
         if ports.references is not None and self.role is not Role.TASKS:
             _beside(stack, ports.references.run(self.clock.now))
-        if ports.tokens is not None:
-            _beside(stack, ports.tokens.run())
+        for ring in {id(ring): ring for ring in (ports.tokens, ports.order_keys, ports.signatures) if ring}.values():
+            _beside(stack, ring.run())
         return parts
 
     # -- adapters ----------------------------------------------------------------------------------------------------
 
-    async def _open_store(self, stack: AsyncExitStack) -> Store:
-        store = self.store
-        if store is None:
-            ours = store_of(self.settings.store, exclusive=True, may_migrate=self.settings.migrate_at_start)
-            stack.push_async_callback(ours.close)
-            store = await ours.open()
+    async def _open_store(self, stack: AsyncExitStack, sealing: Sealing) -> Store:
+        store = self.store or await sealed_store(self.settings, sealing, stack)
         if self.role is not Role.ALL and store.sharing is None:
             where = redaction.urls(self.settings.store)
             raise SettingsError("ORACULO_STORE", where, "postgresql://…, to share it with others")
@@ -155,9 +146,10 @@ class Wiring:
         await codec.learn()
         return codec
 
-    def _all_sinks(self, store: Store, broker: Broker, codec: Codec | None) -> list[Sink]:
-        """Return what is told of the journal: topics of Fluxo C, MongoDB. A process of a Celery worker leaves both to
-        others."""
+    def _all_sinks(
+        self, store: Store, broker: Broker, codec: Codec | None, foresight: Foresight, gate: DestinationBook
+    ) -> list[Sink]:
+        """Return what is told of the journal. A process of a Celery worker leaves all of it to others."""
         sinks = list(self.sinks)
         if self.role is Role.TASKS:
             return sinks
@@ -169,7 +161,10 @@ class Wiring:
         if audit is not None:
             self.metrics.readings.mongodb = audit.writer
             sinks.append(audit)
-        return sinks
+        if gate.breakers is not None:
+            sinks.append(BreakerSink(gate.breakers))
+        self.metrics.readings.look_ahead(foresight.durations, foresight.sla, foresight.trails)
+        return [*sinks, *foresight.sinks()]
 
     async def _ports(
         self,
@@ -179,6 +174,7 @@ class Wiring:
         codec: Codec | None,
         observers: Sequence[Observer],
         gate: DestinationBook,
+        sealing: Sealing,
     ) -> KernelPorts:
         settings = self.settings
         notifier = await stack.enter_async_context(
@@ -187,25 +183,27 @@ class Wiring:
         cache = cache_of(settings)
         if cache is not None:
             stack.push_async_callback(cache.close)
-        references = references_of(settings)
+        references = references_of(settings, store, sealing)
         refer = None if references is None else references.refer
-        tokens = await tokens_of(settings, store, self.clock, stack)
+        keys = await tokens_of(settings, store, self.clock, stack)
+        tokens = None if settings.result_tokens == "off" else keys
+        order_keys = None if settings.signatures.orders == "off" else keys
         issue = None if tokens is None else tokens.issue
-        writer = OrderWriter(refer=refer, issue=issue)
+        sign = None if order_keys is None else order_keys.sign_order
+        writer = OrderWriter(refer=refer, issue=issue, sign=sign)
         if codec is not None and codec.format == AVRO:
-            writer = OrderWriter(codec.encode, topics_of(settings).every, refer, issue)
-        observed = ObserverFanOut(observers)
+            writer = OrderWriter(codec.encode, topics_of(settings).every, refer, issue, sign)
         return KernelPorts(
-            store,
-            broker,
-            self.clock,
-            notifier,
-            observed,
+            *(store, broker, self.clock, notifier, ObserverFanOut(observers)),
             cache=cache,
             writer=writer,
             references=references,
             tokens=tokens,
+            order_keys=order_keys,
+            signatures=await signature_ring(settings, store, self.clock, stack),
             gate=gate,
+            breakers=gate.breakers,
+            policies=await policies_of(settings, self.clock, stack),
         )
 
     # -- what belongs around the engine ------------------------------------------------------------------------------
@@ -218,11 +216,13 @@ class Wiring:
         codec: Codec | None,
         projections: Projections,
         gate: DestinationBook,
+        foresight: Foresight,
     ) -> Parts:
         store, broker = ports.store, ports.broker
-        leases = HttpLeases(broker, self.clock, engine.state, self.settings.queue_names, gate)
-        consumers = QueueConsumers(broker, engine, leases.heard)
-        answers = AnswerReader(ports.tokens)
+        leases, registry = leases_and_registry(self.settings, self.clock, engine, ports, gate, foresight.trails)
+        guards = MessageGuards(ports.signatures, engine, self.settings.signatures)
+        consumers = QueueConsumers(broker, engine, leases.heard, guards.of_queues(broker))
+        answers = AnswerReader(ports.tokens, ports.order_keys)
         consumers.answers(names.RESULTS, answers, scope=Scope.RESULT_WRITE, plain=True)
         topics = topics_of(self.settings).every if codec is not None else frozenset[str]()
         reserved = ReservedQueues(lambda: consumers.queues, topics)
@@ -230,17 +230,20 @@ class Wiring:
         def serve(tenant: str) -> None:
             consumers.answers(in_tenant(tenant, names.RESULTS), answers, scope=Scope.RESULT_WRITE, plain=True)
             consumers.requests(in_tenant(tenant, names.REQUESTS), requests.from_message, scope=Scope.RUN_SUBMIT)
+            read_control_queue(self.settings, engine, ports, registry, consumers, tenant)
 
         tenants = TenantBook(store, self.clock, serve)
-        requests = await self._requests(engine, store, reserved, tenants)
+        requests = await self._requests(engine, ports, reserved, tenants)
         ports.children.bind(engine, requests)
         consumers.requests(names.REQUESTS, requests.from_message, scope=Scope.RUN_SUBMIT)
+        read_control_queue(self.settings, engine, ports, registry, consumers)
         plans = None if codec is None else self._plans(engine, ports, requests, codec, consumers)
         prober = None
         if not broker.traits.volatile and self.role is not Role.TASKS:
             read = consumers if self.role.consumes else ()
             prober = prober_of(broker, self.clock, tuple(read), lambda: engine.status().queues | consumers.queues)
-        keys = KeyRing(store, self.clock)
+        users = users_of(self.settings, store, self.clock)
+        keys = KeyRing(store, self.clock, users)
         firing = self._firing(engine, store, requests)
         book = self._schedules(engine, store, requests, firing)
         await tenants.look()
@@ -256,11 +259,15 @@ class Wiring:
             prober,
             projections,
             keys,
+            users,
             answers,
+            guards,
             book,
             gate,
             firing,
             tenants,
+            foresight,
+            registry,
         )
 
     def _firing(self, engine: Engine, store: Store, requests: RequestIntake) -> ScheduleFiring:
@@ -275,12 +282,12 @@ class Wiring:
         return ScheduleBook(store, self.clock, requests, batches, calendar_of, calendar_fault, firing.changed)
 
     async def _requests(
-        self, engine: Engine, store: Store, reserved: ReservedQueues, tenants: TenantBook
+        self, engine: Engine, ports: KernelPorts, reserved: ReservedQueues, tenants: TenantBook
     ) -> RequestIntake:
         settings = self.settings
         requests = RequestIntake(
             engine,
-            store,
+            ports.store,
             self.clock,
             defaults_of(settings),
             check_webhook=partial(check_url, allow=settings.webhooks.allow),
@@ -288,8 +295,10 @@ class Wiring:
             task_types=task_types_of(settings.task_types),
             trace=self._trace,
             tenants=tenants,
+            govern=ports.policies.govern,
         )
         await requests.load_task_types()
+        await requests.schemas.refresh()
         return requests
 
     def _plans(
@@ -308,6 +317,7 @@ class Wiring:
             self._trace,
             ports.tokens,
             settings.queue_names,
+            believes_messages=settings.signatures.requests == "off",
         )
         consumers.requests(
             settings.kafka.topics.consensus, plans.from_message, plans.submit, codec.learn, scope=Scope.RUN_SUBMIT
@@ -348,11 +358,18 @@ class Wiring:
         beside = Loops()
         beside.add("leases", parts.leases.run)
         beside.add("tenants", parts.tenants.run)
-        beside.add("pauses", parts.destinations.run)
+        beside.add("schemas", parts.requests.schemas.run)
+        for name, loop in (*parts.destinations.loops(), *parts.foresight.loops()):
+            beside.add(name, loop)
+        if self.role is not Role.TASKS:
+            beside.add("workers", parts.workers.run)
         if parts.prober is not None:
             beside.add("probes", parts.prober.run)
         if self.role.consumes:
             beside.add("schedules", parts.firing.run)
+            retention = self.metrics.readings.retention = retention_of(self.settings, parts.ports.store, self.clock)
+            if retention is not None:
+                beside.add("retention", retention.run)
         beside.start()
         stack.push_async_callback(beside.stop)
         if self.role.consumes:
@@ -372,6 +389,7 @@ class Wiring:
             parts.projections.all,
         )
         self.metrics.watch(sources, parts.ports.observers.flush)
+        self.metrics.readings.policies = parts.ports.policies
         if self.tracer is not None:
             exporter = self.tracer.exporter
             self.metrics.readings.spans = lambda: exporter.counts

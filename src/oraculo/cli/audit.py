@@ -5,79 +5,46 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+from rich.progress import Progress
 
 from oraculo.bootstrap.adapters import audit_writer
 from oraculo.cli import audit_documents, inputs
+from oraculo.cli.anchors import compare, read_anchor
+from oraculo.cli.audit_journal import (
+    RUNS_PER_PAGE,
+    Verdict,
+    chains_of,
+    is_erased,
+    progress_bar,
+    pruned_before,
+    total_of,
+)
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.journal import opened
-from oraculo.cli.output import AsJson, emit, err, note, say
-from oraculo.cli.prune import PRUNED, PRUNED_BEFORE
+from oraculo.cli.output import AsJson, emit, note, say
 from oraculo.cli.texts import t
 from oraculo.core.events import OrchestrationClosed
 from oraculo.core.replay import rebuild
-from oraculo.errors import UnknownIdError
-from oraculo.ports.catalogue import Query
 from oraculo.ports.cursors import Cursors
 from oraculo.ports.journal import Recorded
-from oraculo.ports.statistics import Statistics
 from oraculo.ports.store import Store
-from oraculo.ports.system_events import SystemEventLog
 from oraculo.settings import settings
 from oraculo.settings.settings import Settings
 from oraculo.wire import audit, strict_json, views
+from oraculo.wire.anchors import AnchorReader
 from oraculo.wire.audit import Problem
 
 if TYPE_CHECKING:
     from oraculo.adapters.sinks.mongo.reader import ChainReader
 
-RUNS_PER_PAGE = 200  # orchestrations
-PROBLEMS_SHOWN = 1000  # problems that are told; all are counted
-PRUNINGS_READ = 1000  # the latest ones
 ENDED = views.event_name(OrchestrationClosed)
 
 Id = Annotated[str | None, typer.Argument(metavar="[ID]", help=t("o.audit-id"), show_default=False)]
-
-
-@dataclass(slots=True)
-class Verdict:
-    """`pending` records are not written yet; `archived` ones are of orchestrations that were pruned, `deleted` ones of
-    orchestrations that the journal has lost in another way. `documents` (results, tickets) were compared, too."""
-
-    orchestrations: int = 0
-    records: int = 0
-    documents: int = 0
-    pending: int = 0
-    archived: int = 0
-    deleted: int = 0
-    wrong: int = 0
-    problems: list[Problem] = field(default_factory=list)
-    head: str = ""  # of the one that was named
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "ok": not self.wrong,
-            "orchestrations": self.orchestrations,
-            "records": self.records,
-            "documents": self.documents,
-            "pending": self.pending,
-            "archived": self.archived,
-            "deleted": self.deleted,
-            "problems_total": self.wrong,
-            "problems": [one.document() for one in self.problems],
-            "head": self.head or None,
-        }
-
-    def add(self, found: Problem) -> None:
-        self.wrong += 1
-        if len(self.problems) < PROBLEMS_SHOWN:
-            self.problems.append(found)
 
 
 def verify(
@@ -85,12 +52,17 @@ def verify(
     pruned: Annotated[
         str | None, typer.Option("--pruned", help=t("o.audit-pruned"), metavar="AGE", show_default=False)
     ] = None,
+    anchor: Annotated[Path | None, typer.Option(help=t("o.anchor-file"), show_default=False)] = None,
+    public_key: Annotated[str | None, typer.Option(help=t("o.anchor-public"), show_default=False)] = None,
     json: AsJson = False,
 ) -> None:
     known = settings.load()
     before = None if pruned is None else inputs.ago(pruned)
-    with _progress() as progress:
+    anchors = None if anchor is None else read_anchor(anchor, public_key)
+    with progress_bar() as progress:
         found = asyncio.run(examine(known, correlation_id, progress, before))
+    if anchors is not None:
+        asyncio.run(_anchored(known, anchors, found))
     if json:
         emit({"mongodb": bool(known.mongodb.uri), **found.document()})
     else:
@@ -101,16 +73,24 @@ def verify(
         raise typer.Exit(Exit.FAILED)
 
 
+async def _anchored(known: Settings, anchors: AnchorReader, found: Verdict) -> None:
+    async with opened(known.store) as store:
+        await compare(store, anchors, found)
+
+
 def _summary(found: Verdict, compared: bool) -> None:
-    text = t("audit-broken", count=found.wrong) if found.wrong else t("audit-whole" if compared else "audit-gapless")
+    kept = "audit-whole" if compared else "audit-anchored" if found.anchored else "audit-gapless"
+    text = t("audit-broken", count=found.wrong) if found.wrong else t(kept, count=found.anchored)
     say(text, "red" if found.wrong else "green")
     note(t("audit-counts", orchestrations=found.orchestrations, records=found.records, documents=found.documents))
-    if not compared:
+    if not compared and not found.anchored:
         note(t("audit-alone"))
     if found.pending:
         note(t("audit-pending", count=found.pending))
     if found.archived:
         note(t("audit-archived", count=found.archived))
+    if found.erased:
+        note(t("audit-erased", count=found.erased))
     if found.head:
         note(t("audit-head", hash=found.head))
 
@@ -123,7 +103,7 @@ def export(
     """The chain as JSON lines, from the journal."""
     known = settings.load()
     try:
-        with _progress() as progress, nullcontext(None) if to is None else open(to, "wb") as file:
+        with progress_bar() as progress, nullcontext(None) if to is None else open(to, "wb") as file:
             count = asyncio.run(_export(known, correlation_id, file, progress))
     except OSError as error:
         if to is None:
@@ -139,8 +119,8 @@ def export(
 async def _export(known: Settings, correlation_id: str | None, file: IO[bytes] | None, progress: Progress) -> int:
     count = 0
     async with opened(known.store) as store:
-        task = progress.add_task("", total=await _total(store, correlation_id))
-        async for steps in _journal(store, correlation_id):
+        task = progress.add_task("", total=await total_of(store, correlation_id))
+        async for steps in chains_of(store, correlation_id):
             if isinstance(steps, Problem):
                 raise CommandError(f"{steps.correlation_id} {steps.run}:{steps.seq}: {steps.detail}", Exit.FAILED)
             for record in audit.chain(steps):
@@ -163,10 +143,10 @@ async def examine(
     found = Verdict()
     async with opened(known.store) as store, _reader(known) as reader:
         read = await _read_so_far(store) if reader is not None else 0
-        task = progress.add_task("", total=await _total(store, correlation_id))
+        task = progress.add_task("", total=await total_of(store, correlation_id))
         seen: set[int] = set()
         some: list[list[Recorded]] = []
-        async for steps in _journal(store, correlation_id):
+        async for steps in chains_of(store, correlation_id):
             progress.advance(task)
             if isinstance(steps, Problem):
                 seen.add(steps.run)
@@ -261,7 +241,9 @@ async def _forgotten(
         if run in seen or (isinstance(run, int) and await store.load([run])):  # it may have begun meanwhile
             continue
         ended = _ended(records)
-        if pruned is not None and ended is not None and ended < pruned:
+        if isinstance(run, int) and await is_erased(store, run):
+            found.erased += len(records)
+        elif pruned is not None and ended is not None and ended < pruned:
             found.archived += len(records)
         else:
             found.deleted += len(records)
@@ -279,12 +261,6 @@ def _ended(records: Sequence[audit.Record]) -> datetime | None:
             except ValueError:
                 return None
     return None
-
-
-async def pruned_before(store: SystemEventLog) -> datetime | None:
-    """The latest instant up to which `oraculo prune` was asked to forget."""
-    noted = [event.body.get(PRUNED_BEFORE) for event in await store.system_events(PRUNINGS_READ, PRUNED)]
-    return max((datetime.fromisoformat(str(one)) for one in noted if one), default=None)
 
 
 async def _read_so_far(store: Cursors) -> int:
@@ -308,42 +284,3 @@ async def _reader(known: Settings) -> AsyncIterator[ChainReader | None]:
         yield reader
     finally:
         await reader.close()
-
-
-# -- the journal -------------------------------------------------------------------------------------------------------
-
-
-async def _journal(store: Store, correlation_id: str | None) -> AsyncIterator[list[Recorded] | Problem]:
-    """All steps of one orchestration after the other, newest first; or of the one that is named. One whose journal
-    cannot be read is a problem."""
-    if correlation_id is not None:
-        run = (await store.locate([correlation_id])).get(correlation_id)
-        if run is None:
-            raise UnknownIdError("orchestration", correlation_id)
-        yield await audit_documents.readable(store, run, correlation_id) or (await store.load([run]))[run]
-        return
-    before: int | None = None
-    while page := await store.find(Query(before_run=before, limit=RUNS_PER_PAGE, tenant=None)):
-        try:
-            loaded = await store.load([one.run for one in page])
-        except audit_documents.READ_ERRORS:
-            loaded = {}
-            for one in page:
-                problem = await audit_documents.readable(store, one.run, one.correlation_id)
-                if problem is not None:
-                    yield problem
-                else:
-                    loaded |= await store.load([one.run])
-        for one in page:
-            if one.run in loaded:  # else it was forgotten a moment ago
-                yield loaded[one.run]
-        before = page[-1].run
-
-
-async def _total(store: Statistics, correlation_id: str | None) -> int:
-    return 1 if correlation_id is not None else sum((await store.count_by_status()).values())
-
-
-def _progress() -> Progress:
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=err(), transient=True, disable=not err().is_terminal)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
+from oraculo.errors import SealError
 from oraculo.ports.journal import Journal, Recorded
 from oraculo.wire import strict_json
 from oraculo.wire.audit import Problem
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
     from oraculo.adapters.sinks.mongo.reader import ChainReader
 
 DOCUMENTS_PER_PAGE = 500
-READ_ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError)  # of a changed row
+READ_ERRORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    AssertionError,
+    SealError,
+)  # of a changed row
 
 
 async def readable(store: Journal, run: int, correlation_id: str) -> Problem | None:

@@ -53,6 +53,8 @@ def submit(
         emit(accepted.document)
         return
     say(name)
+    if accepted.merged:
+        note(t("merged"))
     if sys.stdout.isatty():
         note(f"{t('accepted')}; {t('next')}: oraculo watch {name}")
 

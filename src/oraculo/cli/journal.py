@@ -13,15 +13,20 @@ from pathlib import Path
 import apsw
 
 from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.sinks.flow_topics import FlowTopics
+from oraculo.adapters.stores.sqlite import data_keys as sqlite_data_keys
 from oraculo.adapters.stores.sqlite import journal as sqlite_journal
 from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.bootstrap.adapters import sqlite_path, store_of
+from oraculo.bootstrap.sealing import sealing_of
 from oraculo.cli.exits import CommandError, Exit
+from oraculo.cli.output import emit, say
 from oraculo.cli.texts import t
 from oraculo.errors import StoreUnavailableError, UnknownIdError
 from oraculo.ports.journal import Recorded
 from oraculo.ports.store import Store
+from oraculo.settings import settings
 
 
 def existing(url: str) -> str:
@@ -38,15 +43,29 @@ def projection_types() -> dict[str, str]:
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Store]:
+async def opened(url: str, sealing: Sealing | None = None) -> AsyncIterator[Store]:
     """The store, which must be there."""
     if scheme_of(url) == "sqlite":
         existing(url)
-    store = store_of(url)
+    store = store_of(url, sealing=sealing_of(settings.load()) if sealing is None else sealing)
     try:
         yield await (store.open() if isinstance(store, SqliteStore) else store.open(create=False))
     finally:
         await store.close()
+
+
+def rebuild_projection(projection: str, text: str, json: bool) -> None:
+    """Forget what a projection has learnt, so that it is learnt again from the journal; `text` is what is said then."""
+
+    async def forget() -> None:
+        async with opened(settings.load().store) as store:
+            await store.forget_projected(projection)
+
+    asyncio.run(forget())
+    if json:
+        emit({"projecao": projection, "desde": 0})
+    else:
+        say(t(text))
 
 
 def recorded(url: str, correlation_id: str) -> list[Recorded]:
@@ -59,7 +78,7 @@ def recorded(url: str, correlation_id: str) -> list[Recorded]:
 async def _from(url: str, correlation_id: str) -> list[Recorded]:
     async with opened(url) as store:
         run = (await store.locate([correlation_id])).get(correlation_id)
-        return [] if run is None else (await store.load([run])).get(run, [])
+        return [] if run is None else (await store.load([run])).get(run) or await store.events(run, 0, 1)
 
 
 def read_only(path: str) -> apsw.Connection:
@@ -74,7 +93,10 @@ def _from_sqlite(url: str, correlation_id: str) -> list[Recorded]:
         connection = read_only(path)
         try:
             run = sqlite_journal.locate(connection, [correlation_id]).get(correlation_id)
-            return [] if run is None else sqlite_journal.load(connection, [run]).get(run, [])
+            sealing = sealing_of(settings.load())
+            if sealing.on:
+                sealing.take(sqlite_data_keys.data_keys(connection))
+            return [] if run is None else sqlite_journal.events(connection, run, 0, -1, sealing)
         finally:
             connection.close()
     except apsw.Error as error:

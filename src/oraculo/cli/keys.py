@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from oraculo.adapters.clock import MonotonicClock
+from oraculo.adapters.signing.ed25519 import key_of, new_secret
 from oraculo.adapters.stores.sqlite.connections import MEMORY
 from oraculo.api.keys import shown
 from oraculo.bootstrap.adapters import sqlite_path, store_of
@@ -26,6 +27,7 @@ from oraculo.runtime.api_keys import OVERLAP, KeyRing
 from oraculo.settings import settings
 from oraculo.settings.settings import Settings
 from oraculo.wire import strict_json
+from oraculo.wire.signatures import encoded, signing_key_text
 
 T = TypeVar("T")
 Id = Annotated[str, typer.Argument(metavar="ID")]
@@ -41,11 +43,18 @@ def create(
     nota: Annotated[str, typer.Option("--nota", "--note", help=t("o.key-note"), show_default=False)] = "",
     max_open: Annotated[int | None, typer.Option(help=t("o.key-max-open"), min=1, show_default=False)] = None,
     per_second: Annotated[float | None, typer.Option(help=t("o.key-per-second"), show_default=False)] = None,
+    sign: Annotated[bool, typer.Option("--sign", help=t("o.key-sign"))] = False,
+    public_key: Annotated[str | None, typer.Option(help=t("o.key-public"), show_default=False)] = None,
     url: KeyUrl = None,
     json: AsJson = False,
 ) -> None:
     life = None if expires is None else inputs.age(expires)
     queues = queue or []
+    secret = new_secret() if sign else None
+    if secret is not None:
+        if public_key is not None:
+            raise CommandError(t("key-sign-twice"), Exit.USAGE)
+        public_key = encoded(key_of(secret).public)
     if url is not None:
         seconds = None if life is None else life.total_seconds()
         with inputs.client(url) as client:
@@ -57,17 +66,27 @@ def create(
                 note=nota,
                 max_open=max_open,
                 per_second=per_second,
+                public_key=public_key,
             )
     else:
 
         async def make(keys: KeyRing) -> Any:
             limits = Limits(max_open, per_second)
             key, text = await keys.create(
-                role, by=LOCAL, tenant=tenant or DEFAULT_TENANT, queues=queues, life=life, note=nota, limits=limits
+                role,
+                by=LOCAL,
+                tenant=tenant or DEFAULT_TENANT,
+                queues=queues,
+                life=life,
+                note=nota,
+                limits=limits,
+                public_key=public_key,
             )
             return {**_document(keys, key), "key": text}
 
         made = _on_store(make, may_create=True)
+    if secret is not None:
+        made["signing_key"] = signing_key_text(made["id"], secret)
     _show_once(made, json)
 
 
@@ -191,3 +210,6 @@ def _show_once(made: Any, json: bool) -> None:
         return
     note(t("key-once", id=made["id"], role=made["role"]))
     say(made["key"])
+    if "signing_key" in made:
+        note(t("key-signs"))
+        say(made["signing_key"])

@@ -1,4 +1,4 @@
-"""`ls`, `show` and `workers`: what there is, and how it stands."""
+"""`ls` and `show`: what there is, and how it stands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from oraculo.cli import completing, inputs
+from oraculo.cli import allocations, completing, inputs
 from oraculo.cli.completing import Id
 from oraculo.cli.output import (
     AsJson,
@@ -116,9 +116,11 @@ def show(correlation_id: Id, url: Url = None, json: AsJson = False) -> None:
             ("fim", when(document["fim"]) or None),
             ("prazo", (when(document["prazo"]) or None) if document["fim"] is None else None),
             ("duracao", duration(document["duracao_ms"]) or None),
+            *_forecast(document.get("previsao")),
             ("fan_in", _fan_in(document["fan_in"]) if document["fan_in"] else None),
             (t("waiting"), document["espera"]),
             ("desfecho", status_text(document["desfazendo"]["desfecho"]) if document["desfazendo"] else None),
+            *_merges(document.get("juntadas")),
             (t("parent"), (document.get("pai") or {}).get("correlation_id")),
             ("motivo", document["motivo_cancelamento"]),
             ("ator", document.get("ator")),
@@ -150,10 +152,33 @@ def show(correlation_id: Id, url: Url = None, json: AsJson = False) -> None:
     )
     if len(tickets) > TICKETS_SHOWN:
         note(f"… {len(tickets) - TICKETS_SHOWN} {t('tickets')}: --json")
+    for line in allocations.lines(tickets):
+        say(safe(line))
     for one in tickets:
         if one["respostas_conflitantes"]:
             kept = len(one["respostas_conflitantes"])
             say(t("conflicting", n=kept, ticket=one["ticket_id"], destination=_shown(one)), "red")
+
+
+def _merges(found: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """What was merged into a run whose request exists once."""
+    if found is None or not found["total"]:
+        return []
+    last = found["recentes"][0]
+    whose = " · ".join(text for text in (last["correlation_id"], last["ator"]) if text)
+    return [(t("merges"), f"{found['total']} ({when(last['em'])}{f' · {whose}' if whose else ''})")]
+
+
+def _forecast(found: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """When it ends, with its range, and whether that is in time; or why that cannot be said."""
+    if found is None:
+        return []
+    if found["fim_p50"] is None:
+        return [("previsao", found["frase"])]
+    said = Text(f"{when(found['fim_p50'])} … {when(found['fim_p90'])}")
+    if found["risco"] != "nenhum":
+        said.append(f" {found['frase']}", style="red" if found["risco"] != "possivel" else "yellow")
+    return [("previsao", said)]
 
 
 def _flow(flow: dict[str, Any] | None) -> list[tuple[str, Any]]:
@@ -260,42 +285,3 @@ def replicas(url: Url = None, json: AsJson = False) -> None:
         ),
         "none.replicas",
     )
-
-
-def workers(url: Url = None, json: AsJson = False) -> None:
-    with inputs.client(url) as client:
-        document = client.workers()
-    if json:
-        emit(document)
-        return
-    table(
-        ("worker", "transporte", "filas", "em_andamento", "respondidas", "visto_em"),
-        (
-            (
-                one["nome"],
-                one["transporte"],
-                ", ".join(one["filas"]),
-                one["em_andamento"],
-                one["respondidas"],
-                ago(one["visto_em"]) if out().is_terminal else instant(one["visto_em"]),
-            )
-            for one in document["workers"]
-        ),
-        "none.workers",
-    )
-    if document["filas"]:
-        say("")
-        table(
-            ("fila", "aguardando", "em_andamento", "consumidores", "enviadas_por_s", "respondidas_por_s"),
-            (
-                (
-                    one["fila"],
-                    one["aguardando"],
-                    one["em_andamento"],
-                    one["consumidores"],
-                    one["enviadas_por_s"],
-                    one["respondidas_por_s"],
-                )
-                for one in document["filas"]
-            ),
-        )

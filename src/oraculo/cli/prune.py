@@ -11,6 +11,7 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from oraculo import redaction
+from oraculo.bootstrap.adapters import unused_projections
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.journal import existing, opened, projection_types
@@ -18,11 +19,10 @@ from oraculo.cli.output import AsJson, Yes, emit, err, note, say
 from oraculo.cli.texts import t
 from oraculo.ports.system_events import SystemEvent
 from oraculo.runtime.project import unread
+from oraculo.runtime.retention import PRUNED, PRUNED_BEFORE
 from oraculo.settings import settings
 
 RUNS_PER_TRANSACTION = 500
-PRUNED = "journal_pruned"  # the system event that says so, so that what is pruned is not taken for lost
-PRUNED_BEFORE = "antes"
 
 
 def prune(
@@ -44,7 +44,7 @@ def prune(
             abort=True,
             err=True,
         )
-    count, waiting = asyncio.run(_prune(url, before, unread, chosen.takes_plans))
+    count, waiting = asyncio.run(_prune(url, before, unread, unused_projections(chosen)))
     if json:
         emit({"removed": count, "before": before, "unread": waiting})
         return
@@ -53,16 +53,15 @@ def prune(
         note(t("unread", name=name, steps=steps))
 
 
-async def _prune(url: str, before: datetime, all: bool, takes_plans: bool) -> tuple[int, dict[str, int]]:
-    """How many were forgotten; and the projection that has read least, with what it has not read. Without Fluxo C its
-    topics are not read for, so what they have not read is forgotten too."""
+async def _prune(url: str, before: datetime, all: bool, unused: list[str]) -> tuple[int, dict[str, int]]:
+    """How many were forgotten; and the projection that has read least, with what it has not read."""
     total = 0
     columns = (SpinnerColumn(), TextColumn("{task.completed}"), TimeElapsedColumn())
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         task = progress.add_task("", total=None)
         async with opened(url) as store:
             types = projection_types()
-            least = None if all else await unread(store, types, ignored=() if takes_plans else list(types))
+            least = None if all else await unread(store, types, ignored=unused)
             name, lag = least or ("", None)
             body = {PRUNED_BEFORE: before.isoformat(), "tudo": all}
             await store.record_system_event(SystemEvent(PRUNED, inputs.now(), body))

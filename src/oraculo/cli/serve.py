@@ -25,6 +25,7 @@ from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.keys import has_administrator
 from oraculo.cli.output import AsJson, emit, note
 from oraculo.cli.texts import t
+from oraculo.cli.users import has_administrator as has_local_administrator
 from oraculo.runtime.tuning import tune
 from oraculo.service import Oraculo, Role
 from oraculo.settings import settings
@@ -53,7 +54,10 @@ def up(
 
     options = {"ORACULO_HOST": host, "ORACULO_PORT": port, "ORACULO_FLOW_C": "on" if flow_c else None}
     chosen = settings.load(options={name: str(value) for name, value in options.items() if value is not None})
-    check_binding(chosen, lambda: has_administrator(chosen))
+    check_binding(
+        chosen,
+        lambda: has_administrator(chosen) or (chosen.local_users and has_local_administrator(chosen)),
+    )
     logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
     workers = [inputs.worker(target) for target in worker or ()]
     for one in workers:

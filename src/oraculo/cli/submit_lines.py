@@ -85,7 +85,8 @@ def _show(file: str, told: Mapping[int, Told], json: bool) -> None:
 
 def _document(one: Told) -> dict[str, Any]:
     if isinstance(one, Submitted):
-        return {"status": 202, "correlation_id": one.correlation_id}
+        merged = {"juntada": True} if one.merged else {}
+        return {"status": 202, "correlation_id": one.correlation_id, **merged}
     if isinstance(one, ApiError):
         return one.problem
     return {"status": 400, "title": t("not-sent"), "detail": str(one)}

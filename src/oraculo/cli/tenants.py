@@ -10,12 +10,13 @@ import typer
 
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.bootstrap.adapters import store_of
+from oraculo.bootstrap.sealing import sealing_of
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.journal import existing
 from oraculo.cli.output import AsJson, emit, instant, say, table
 from oraculo.cli.texts import t
-from oraculo.core.access import LOCAL, Limits
+from oraculo.core.access import LOCAL, NO_LIMITS, Limits
 from oraculo.core.tenants import TENANT_PATTERN, is_tenant
 from oraculo.errors import WireError
 from oraculo.ports.store import Store
@@ -38,11 +39,8 @@ def ls(json: AsJson = False) -> None:
         emit({"tenants": found})
         return
     table(
-        ("tenant", "criado_em", "abertas", "por_segundo"),
-        (
-            (one["tenant"], instant(one["criado_em"]), one["limites"]["abertas"], one["limites"]["por_segundo"])
-            for one in found
-        ),
+        ("tenant", "criado_em", *_limits(NO_LIMITS)),
+        ((one["tenant"], instant(one["criado_em"]), *one["limites"].values()) for one in found),
         "none.tenants",
     )
 
@@ -51,11 +49,14 @@ def put(
     name: Name,
     max_open: Annotated[int | None, typer.Option(help=t("o.tenant-max-open"), min=1, show_default=False)] = None,
     per_second: Annotated[float | None, typer.Option(help=t("o.tenant-per-second"), show_default=False)] = None,
+    max_dead_letters: Annotated[int | None, typer.Option(help=t("o.tenant-dead"), min=1, show_default=False)] = None,
+    bytes_per_second: Annotated[float | None, typer.Option(help=t("o.tenant-bytes"), show_default=False)] = None,
+    max_streams: Annotated[int | None, typer.Option(help=t("o.tenant-streams"), min=1, show_default=False)] = None,
     json: AsJson = False,
 ) -> None:
     if not is_tenant(name):
         raise CommandError(t("tenant-name", name=name, pattern=TENANT_PATTERN), Exit.USAGE)
-    limits = Limits(max_open, per_second)
+    limits = Limits(max_open, per_second, max_dead_letters, bytes_per_second, max_streams)
     try:
         check_limits(limits)
     except WireError as error:
@@ -64,7 +65,7 @@ def put(
     async def keep(store: Store) -> StoredTenant:
         one = StoredTenant(name, MonotonicClock().now(), limits)
         await store.put_tenant(one)
-        await _tell(store, "tenant_put", name, abertas=max_open, por_segundo=per_second)
+        await _tell(store, "tenant_put", name, **_limits(limits))
         return next(found for found in await store.tenants() if found.name == name)
 
     document = _document(_on_store(keep))
@@ -101,8 +102,17 @@ async def _tell(store: Store, kind: str, name: str, **more: Any) -> None:
 
 
 def _document(one: StoredTenant) -> dict[str, Any]:
-    limits = {"abertas": one.limits.open, "por_segundo": one.limits.per_second}
-    return {"tenant": one.name, "criado_em": instant_text(one.created_at), "limites": limits}
+    return {"tenant": one.name, "criado_em": instant_text(one.created_at), "limites": _limits(one.limits)}
+
+
+def _limits(limits: Limits) -> dict[str, int | float | None]:
+    return {
+        "abertas": limits.open,
+        "por_segundo": limits.per_second,
+        "mensagens_mortas": limits.dead_letters,
+        "bytes_por_segundo": limits.bytes_per_second,
+        "transmissoes": limits.streams,
+    }
 
 
 def _on_store(work: Callable[[Store], Awaitable[T]]) -> T:
@@ -113,7 +123,7 @@ def _on_store(work: Callable[[Store], Awaitable[T]]) -> T:
         existing(chosen.store)
 
     async def run() -> T:
-        store = store_of(chosen.store, may_migrate=chosen.migrate_at_start)
+        store = store_of(chosen.store, may_migrate=chosen.migrate_at_start, sealing=sealing_of(chosen))
         try:
             return await work(await store.open())
         finally:

@@ -10,8 +10,10 @@ from oraculo.cli.texts_dev import DEV_TEXTS
 from oraculo.cli.texts_keys import KEY_TEXTS
 from oraculo.cli.texts_operation import OPERATION_TEXTS
 from oraculo.cli.texts_plan import PLAN_TEXTS
+from oraculo.cli.texts_policy import POLICY_TEXTS
 from oraculo.cli.texts_terminal import TERMINAL_TEXTS
 from oraculo.cli.texts_waits import WAIT_TEXTS
+from oraculo.cli.texts_workers import WORKER_TEXTS
 
 if TYPE_CHECKING:
     from oraculo.core.sentences import Language
@@ -115,7 +117,6 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "Guarda uma requisição (arquivo JSON, YAML ou Python, ou -) sob um nome.",
     ),
     "task-types.rm": ("Remove a task type.", "Remove um tipo de tarefa."),
-    "workers": ("Who is consuming what.", "Quem está consumindo o quê."),
     "version": ("Show the version.", "Mostra a versão."),
     "demo": (
         "Show the main job working: youtube + blog → relatorio.",
@@ -321,6 +322,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
         "{count} records in MongoDB are of orchestrations that were pruned from the journal",
         "{count} registros no MongoDB são de orquestrações que foram podadas do diário",
     ),
+    "audit-erased": (
+        "{count} cannot be compared: the key of their tenant was forgotten",
+        "{count} não podem ser comparados: a chave do espaço deles foi esquecida",
+    ),
     "audit-head": ("last hash: {hash}", "último hash: {hash}"),
     "audit-exported": ("{count} records in {to}", "{count} registros em {to}"),
     "unread": (
@@ -356,8 +361,10 @@ _TEXTS: dict[str, tuple[str, str]] = {
     **KEY_TEXTS,
     **OPERATION_TEXTS,
     **PLAN_TEXTS,
+    **POLICY_TEXTS,
     **TERMINAL_TEXTS,
     **WAIT_TEXTS,
+    **WORKER_TEXTS,
 }
 
 

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 OPERATION_TEXTS: dict[str, tuple[str, str]] = {
+    "mcp": (
+        "Serve task types and runs as tools of the Model Context Protocol, on standard input and output.",
+        "Serve tipos de tarefa e execuções como ferramentas do Model Context Protocol, na entrada e saída padrão.",
+    ),
+    "o.read-only": ("Offer only tools that change nothing.", "Oferece só ferramentas que nada mudam."),
+    "o.mcp-json": ("Print the tools as JSON instead of serving.", "Imprime as ferramentas em JSON em vez de servir."),
     "submit": (
         "Hand in a request (JSON, YAML or Python file, or - for standard input), or many (.ndjson).",
         "Envia uma requisição (arquivo JSON, YAML ou Python, ou - para a entrada padrão), ou muitas (.ndjson).",
@@ -33,12 +39,44 @@ OPERATION_TEXTS: dict[str, tuple[str, str]] = {
     "pause.one-of": ("say what: ID, --queue QUEUE or --all", "diga o quê: ID, --queue FILA ou --all"),
     "pause.everything": ("everything", "tudo"),
     "column.desde": ("since", "desde"),
+    "column.mestra": ("master key", "chave mestra"),
+    "column.esquecida_em": ("forgotten", "esquecida em"),
     "column.criado_em": ("created", "criado em"),
+    "column.roles": ("roles", "papéis"),
     "column.abertas": ("open at once", "abertas"),
     "column.por_segundo": ("a second", "por segundo"),
     "none.pauses": ("no destination is paused", "nenhum destino está pausado"),
     "pause.is": ("paused", "pausada"),
     "pause.goes-on": ("goes on", "segue"),
+    "audit.archive": (
+        "Check whether archives that retention wrote are whole.",
+        "Verifica se os arquivos que a retenção escreveu estão íntegros.",
+    ),
+    "o.archive-path": ("A file, or a folder of files.", "Um arquivo, ou uma pasta deles."),
+    "archive.none": ("there is no archive at {path}", "não há arquivo em {path}"),
+    "archive.whole": ("the archives are whole", "os arquivos estão íntegros"),
+    "archive.counts": (
+        "{files} files, {runs} orchestrations, {records} records",
+        "{files} arquivos, {runs} orquestrações, {records} registros",
+    ),
+    "breakers": (
+        "Which destinations get no orders because they keep failing, since when and why.",
+        "Que destinos não recebem ordens porque seguem falhando, desde quando e por quê.",
+    ),
+    "o.breaker-probe": (
+        "Try this destination now: one order goes out.",
+        "Tenta este destino agora: uma ordem sai.",
+    ),
+    "breaker.probing": ("{queue}: a probe goes out", "{queue}: uma sonda sai"),
+    "breaker.unchanged": (
+        "{queue}: nothing to do, it is closed or a probe is out already",
+        "{queue}: nada a fazer, está fechado ou uma sonda já saiu",
+    ),
+    "breaker.out": ("out now", "em curso"),
+    "none.breakers": ("no breaker is open", "nenhum disjuntor está aberto"),
+    "column.falhas": ("failures", "falhas"),
+    "column.sondas": ("probes failed", "sondas falhas"),
+    "column.proxima_sonda": ("next probe", "próxima sonda"),
     "retry": (
         "Try a run that has ended again, as a new run that takes over what had concluded.",
         "Repete uma orquestração que terminou, como uma nova que reaproveita o que concluiu.",
@@ -87,6 +125,62 @@ OPERATION_TEXTS: dict[str, tuple[str, str]] = {
         "não terminaria hoje como terminou ({where}): veja oraculo rehearse",
     ),
     "exported-test": ("{path}; run it with: pytest {path}", "{path}; execute com: pytest {path}"),
+    "slos": (
+        "Objectives of service levels and their error budgets.",
+        "Objetivos de serviço e seus orçamentos.",
+    ),
+    "slos.ls": (
+        "List objectives with what is left of their budgets.",
+        "Lista os objetivos com o que lhes resta.",
+    ),
+    "slos.show": ("Show an objective and how fast its budget burns.", "Mostra um objetivo e a queima do orçamento."),
+    "slos.put": (
+        "Keep an objective (JSON or YAML file, or - for standard input).",
+        "Guarda um objetivo (arquivo JSON ou YAML, ou - para a entrada padrão).",
+    ),
+    "slos.rm": ("Remove an objective, and what was counted of it.", "Remove um objetivo e o que se contou dele."),
+    "slos.alerts": ("Alerts that were told, newest first.", "Os alertas que foram dados, do mais novo."),
+    "o.slo-file": ("the objective as JSON or YAML", "o objetivo em JSON ou YAML"),
+    "sla-off": (
+        "The server measures nothing: ORACULO_SLA is not set there.",
+        "O servidor não mede nada: lá falta ORACULO_SLA.",
+    ),
+    "sla-frozen": ("frozen", "congelado"),
+    "none.slos": (
+        "No objectives. Keep one with: oraculo slos put NOME FILE",
+        "Nenhum objetivo. Guarde um com: oraculo slos put NOME FILE",
+    ),
+    "none.alerts": ("No alerts.", "Nenhum alerta."),
+    "predictions": ("How long tasks take, by what was seen of them.", "Quanto demoram as tarefas, pelo que se viu."),
+    "predictions.ls": ("List destinations with what is predicted.", "Lista os destinos com o que se prevê."),
+    "predictions.rebuild": (
+        "Forget what was learnt; a running server learns it again from the journal.",
+        "Esquece o que se aprendeu; um servidor em execução aprende de novo do diário.",
+    ),
+    "predictions-rebuild": (
+        "Forgotten. A server with ORACULO_PREDICTIONS=true learns it again from the journal.",
+        "Esquecido. Um servidor com ORACULO_PREDICTIONS=true aprende de novo do diário.",
+    ),
+    "predictions-off": (
+        "The server predicts nothing: ORACULO_PREDICTIONS is not set there.",
+        "O servidor não prevê nada: lá falta ORACULO_PREDICTIONS.",
+    ),
+    "none.predictions": ("Nothing was learnt yet.", "Nada aprendido ainda."),
+    "trails": ("What answers of workers left behind.", "O que as respostas dos workers deixaram."),
+    "trails.ls": ("List trails of queues and workers, the strongest first.", "Lista as trilhas, as mais fortes antes."),
+    "trails.rebuild": (
+        "Forget the trails; a running server follows them again from the journal.",
+        "Esquece as trilhas; um servidor em execução as refaz do diário.",
+    ),
+    "trails-rebuild": (
+        "Forgotten. A server with ORACULO_TRAILS=true follows them again from the journal.",
+        "Esquecidas. Um servidor com ORACULO_TRAILS=true as refaz do diário.",
+    ),
+    "trails-off": (
+        "The server follows no trails: ORACULO_TRAILS is not set there.",
+        "O servidor não segue trilhas: lá falta ORACULO_TRAILS.",
+    ),
+    "none.trails": ("No trails yet.", "Nenhuma trilha ainda."),
     "schedules": ("Requests that are started by a calendar.", "Requisições que um calendário inicia."),
     "schedules.ls": ("List schedules by name.", "Lista as agendas por nome."),
     "schedules.show": ("Show a schedule and its next instants.", "Mostra uma agenda e seus próximos instantes."),

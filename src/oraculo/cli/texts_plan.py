@@ -35,6 +35,8 @@ PLAN_TEXTS: dict[str, tuple[str, str]] = {
     "stages.repete": ("loops", "repetições"),
     "stages.filha": ("children", "filhas"),
     "parent": ("child of", "filha de"),
+    "merges": ("merged requests", "requisições juntadas"),
+    "merged": ("merged into the run of an equal request", "juntada à execução de uma requisição igual"),
     "rounds": (": {total} rounds, {concluidos} done", ": {total} rodadas, {concluidos} feitas"),
     "items": (
         ": {concluidos} of {total} items done, {falhas} failed",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import httpx2
 
-from oraculo.client import batch_calls, bulk_calls, calls, pause_calls, retry_calls
+from oraculo.client import batch_calls, bulk_calls, calls, pause_calls, policy_calls, retry_calls, worker_calls
 from oraculo.client import pause_results as p
 from oraculo.client import results as r
 from oraculo.client.calls import CallPlan, HttpAnswer, HttpCall, Pause
 from oraculo.client.config import EVENT_MAX_BYTES, HTTP_FAILURES, TIMEOUT_S, ClientConfig, renamed
+from oraculo.client.policy_results import PoliciesStatus
 from oraculo.client.stream import ResumableStream
 from oraculo.client.tls import TlsFiles
 from oraculo.errors import OraculoError
@@ -22,6 +23,7 @@ T = TypeVar("T")
 RunEvents = list[r.RunEvent]
 Submissions = list[r.Submitted]
 Pauses = list[p.DestinationPauseDetails]
+OpenBreakers = list[p.BreakerDetails]
 Keys = list[r.KeyDetails]
 
 
@@ -64,10 +66,17 @@ class AsyncClient:
 
     # -- orchestrations ----------------------------------------------------------------------------------------------
 
-    async def submit(self, request: Mapping[str, Any], idempotency_key: str | None = None) -> r.Submitted:
+    async def submit(
+        self,
+        request: Mapping[str, Any],
+        idempotency_key: str | None = None,
+        *,
+        input: Mapping[str, Any] | None = None,
+    ) -> r.Submitted:
         """Hand in a request, or a plan of Fluxo C; it is durable when this returns. With a key (or a `correlation_id`)
-        a request may be repeated safely; a plan always may."""
-        return await self._run(calls.submit(request, idempotency_key))
+        a request may be repeated safely; a plan of Fluxo C always may. `input` is laid over the input of a plan of
+        named tasks, or over the parameters of a task type."""
+        return await self._run(calls.submit(request, idempotency_key, input))
 
     async def submit_many(
         self, requests: Iterable[Mapping[str, Any]], idempotency_key: str | None = None
@@ -129,6 +138,15 @@ class AsyncClient:
     async def pauses(self) -> Pauses:
         """Return the destinations that are paused."""
         return await self._run(pause_calls.pauses())
+
+    async def breakers(self) -> OpenBreakers:
+        """Return the destinations whose breakers are open."""
+        return await self._run(pause_calls.breakers())
+
+    @renamed(fila="queue")
+    async def probe_queue(self, queue: str) -> p.ProbeAnswer:
+        """Let the next probe of a destination whose breaker is open go now."""
+        return await self._run(pause_calls.probe_queue(queue))
 
     @renamed(de="start", tarefa="task")
     async def retry(
@@ -276,9 +294,11 @@ class AsyncClient:
         note: str = "",
         max_open: int | None = None,
         per_second: float | None = None,
+        public_key: str | None = None,
     ) -> r.MadeKeyDetails:
         """Make a key. Its text is in `key`, this once. `queues` are those of the role `trabalhador`; `max_open` and
-        `per_second` limit what may be submitted with it."""
+        `per_second` limit what may be submitted with it; `public_key` (Ed25519, base64url) is that of the pair that its
+        owner signs messages with."""
         plan = calls.create_key(
             role,
             tenant=tenant,
@@ -287,6 +307,7 @@ class AsyncClient:
             note=note,
             max_open=max_open,
             per_second=per_second,
+            public_key=public_key,
         )
         return await self._run(plan)
 
@@ -306,13 +327,37 @@ class AsyncClient:
 
     # -- the server --------------------------------------------------------------------------------------------------
 
-    async def workers(self) -> r.WorkersStatus:
-        """Return who is consuming what, when last seen, how much each holds, and how full the queues are."""
-        return await self._run(calls.workers())
+    async def workers(
+        self,
+        capabilities: Sequence[str] = (),
+        *,
+        queue: str | None = None,
+        situation: str | None = None,
+        limit: int | None = None,
+    ) -> r.WorkersStatus:
+        """Return who works on what, since when, how much each holds, and how full the queues are; with `limit` the best
+        so many of those that registered."""
+        return await self._run(worker_calls.workers(capabilities, queue, situation, limit))
+
+    async def worker(self, name: str) -> r.WorkerStatus:
+        """Return one worker that registered."""
+        return await self._run(worker_calls.worker(name))
+
+    async def drain_worker(self, name: str, reason: str = "") -> r.WorkerStatus:
+        """Give a worker nothing more; it finishes what it has."""
+        return await self._run(worker_calls.drain_worker(name, reason))
+
+    async def resume_worker(self, name: str, reason: str = "") -> r.WorkerStatus:
+        """Let a drained worker work again."""
+        return await self._run(worker_calls.resume_worker(name, reason))
 
     async def brokers(self) -> r.BrokersStatus:
         """Return the brokers as the server sees them, and when publishing switched."""
         return await self._run(calls.brokers())
+
+    async def policies(self) -> PoliciesStatus:
+        """Return who evaluates policies, which they are, and what they refused lately."""
+        return await self._run(policy_calls.policies())
 
     async def replicas(self) -> r.ReplicasStatus:
         """Return the processes that share the server's database."""

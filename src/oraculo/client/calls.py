@@ -38,7 +38,6 @@ from oraculo.client.results import (
     SignalAnswer,
     Submitted,
     TicketDetails,
-    WorkersStatus,
 )
 from oraculo.errors import ApiError, ConflictError, NotFoundError, OraculoError, ServerUnreachableError
 
@@ -144,8 +143,22 @@ def is_plan(request: Mapping[str, Any]) -> bool:
     return "plan_id" in request or isinstance(request.get("tasks"), list) or "cognitive_plan" in request
 
 
-def submit(request: Mapping[str, Any], idempotency_key: str | None = None) -> CallPlan[Submitted]:
-    """Hand in a request, or a plan of Fluxo C."""
+def with_input(request: Mapping[str, Any], values: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The request with these values laid over its input: `entrada` of a plan, `parametros` of a task type."""
+    if values is None:
+        return dict(request)
+    if request.keys() & {"coletas", "collects", "execucoes", "executes"} or is_plan(request):
+        raise ValueError("input goes with a plan of named tasks or a task type; this request is neither")
+    words = ("parametros", "params") if request.keys() & {"tipo", "type"} else ("entrada", "input")
+    word = next((one for one in words if one in request), words[0])
+    return {**request, word: {**(request.get(word) or {}), **values}}
+
+
+def submit(
+    request: Mapping[str, Any], idempotency_key: str | None = None, values: Mapping[str, Any] | None = None
+) -> CallPlan[Submitted]:
+    """Hand in a request, or a plan of Fluxo C. `values` are laid over the input of a plan."""
+    request = with_input(request, values)
     if is_plan(request):
         return (yield from submit_plan(request))
     headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
@@ -202,8 +215,7 @@ def result(correlation_id: str, wait: float = 30.0) -> CallPlan[RunResult | None
             continue
         reached = True
         if got.status == 200:
-            found: RunResult = got.body
-            return found
+            return RunResult(got.body)
         if left <= 0:
             return None
         if monotonic() - began < asked / 2:  # a server that is stopping answers at once
@@ -267,10 +279,6 @@ def metrics() -> CallPlan[str]:
 
 def brokers() -> CallPlan[BrokersStatus]:
     return _fetch(HttpCall("GET", f"{API}/brokers"))
-
-
-def workers() -> CallPlan[WorkersStatus]:
-    return _fetch(HttpCall("GET", f"{API}/workers"))
 
 
 def dead_letters(
@@ -338,8 +346,10 @@ def create_key(
     note: str = "",
     max_open: int | None = None,
     per_second: float | None = None,
+    public_key: str | None = None,
 ) -> CallPlan[MadeKeyDetails]:
     body = _given({"role": role, "tenant": tenant, "queues": list(queues), "expires_s": expires_s, "nota": note})
+    body |= _given({"public_key": public_key})
     body["limites"] = _given({"abertas": max_open, "por_segundo": per_second})
     return _fetch(HttpCall("POST", f"{API}/keys", body=body))
 

@@ -12,17 +12,18 @@ no answer at all raises ServerUnreachableError.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
 import httpx2
 
-from oraculo.client import batch_calls, bulk_calls, calls, pause_calls, retry_calls
+from oraculo.client import batch_calls, bulk_calls, calls, pause_calls, policy_calls, retry_calls, worker_calls
 from oraculo.client import pause_results as p
 from oraculo.client import results as r
 from oraculo.client.calls import CallPlan, HttpAnswer, HttpCall, Pause
 from oraculo.client.config import EVENT_MAX_BYTES, HTTP_FAILURES, TIMEOUT_S, ClientConfig, renamed
+from oraculo.client.policy_results import PoliciesStatus
 from oraculo.client.stream import ResumableStream
 from oraculo.client.tls import TlsFiles
 from oraculo.errors import OraculoError
@@ -31,6 +32,7 @@ T = TypeVar("T")
 RunEvents = list[r.RunEvent]
 Submissions = list[r.Submitted]
 Pauses = list[p.DestinationPauseDetails]
+OpenBreakers = list[p.BreakerDetails]
 Keys = list[r.KeyDetails]
 
 
@@ -73,10 +75,17 @@ class Client:
 
     # -- orchestrations ----------------------------------------------------------------------------------------------
 
-    def submit(self, request: Mapping[str, Any], idempotency_key: str | None = None) -> r.Submitted:
+    def submit(
+        self,
+        request: Mapping[str, Any],
+        idempotency_key: str | None = None,
+        *,
+        input: Mapping[str, Any] | None = None,
+    ) -> r.Submitted:
         """Hand in a request, or a plan of Fluxo C; it is durable when this returns. With a key (or a `correlation_id`)
-        a request may be repeated safely; a plan always may."""
-        return self._run(calls.submit(request, idempotency_key))
+        a request may be repeated safely; a plan of Fluxo C always may. `input` is laid over the input of a plan of
+        named tasks, or over the parameters of a task type."""
+        return self._run(calls.submit(request, idempotency_key, input))
 
     def submit_many(self, requests: Iterable[Mapping[str, Any]], idempotency_key: str | None = None) -> Submissions:
         """Hand in many requests at once, each accepted or refused on its own. BatchRefusedError when some were refused:
@@ -136,6 +145,15 @@ class Client:
     def pauses(self) -> Pauses:
         """Return the destinations that are paused."""
         return self._run(pause_calls.pauses())
+
+    def breakers(self) -> OpenBreakers:
+        """Return the destinations whose breakers are open."""
+        return self._run(pause_calls.breakers())
+
+    @renamed(fila="queue")
+    def probe_queue(self, queue: str) -> p.ProbeAnswer:
+        """Let the next probe of a destination whose breaker is open go now."""
+        return self._run(pause_calls.probe_queue(queue))
 
     @renamed(de="start", tarefa="task")
     def retry(
@@ -283,9 +301,11 @@ class Client:
         note: str = "",
         max_open: int | None = None,
         per_second: float | None = None,
+        public_key: str | None = None,
     ) -> r.MadeKeyDetails:
         """Make a key. Its text is in `key`, this once. `queues` are those of the role `trabalhador`; `max_open` and
-        `per_second` limit what may be submitted with it."""
+        `per_second` limit what may be submitted with it; `public_key` (Ed25519, base64url) is that of the pair that its
+        owner signs messages with."""
         plan = calls.create_key(
             role,
             tenant=tenant,
@@ -294,6 +314,7 @@ class Client:
             note=note,
             max_open=max_open,
             per_second=per_second,
+            public_key=public_key,
         )
         return self._run(plan)
 
@@ -313,13 +334,37 @@ class Client:
 
     # -- the server --------------------------------------------------------------------------------------------------
 
-    def workers(self) -> r.WorkersStatus:
-        """Return who is consuming what, when last seen, how much each holds, and how full the queues are."""
-        return self._run(calls.workers())
+    def workers(
+        self,
+        capabilities: Sequence[str] = (),
+        *,
+        queue: str | None = None,
+        situation: str | None = None,
+        limit: int | None = None,
+    ) -> r.WorkersStatus:
+        """Return who works on what, since when, how much each holds, and how full the queues are; with `limit` the best
+        so many of those that registered."""
+        return self._run(worker_calls.workers(capabilities, queue, situation, limit))
+
+    def worker(self, name: str) -> r.WorkerStatus:
+        """Return one worker that registered."""
+        return self._run(worker_calls.worker(name))
+
+    def drain_worker(self, name: str, reason: str = "") -> r.WorkerStatus:
+        """Give a worker nothing more; it finishes what it has."""
+        return self._run(worker_calls.drain_worker(name, reason))
+
+    def resume_worker(self, name: str, reason: str = "") -> r.WorkerStatus:
+        """Let a drained worker work again."""
+        return self._run(worker_calls.resume_worker(name, reason))
 
     def brokers(self) -> r.BrokersStatus:
         """Return the brokers as the server sees them, and when publishing switched."""
         return self._run(calls.brokers())
+
+    def policies(self) -> PoliciesStatus:
+        """Return who evaluates policies, which they are, and what they refused lately."""
+        return self._run(policy_calls.policies())
 
     def replicas(self) -> r.ReplicasStatus:
         """Return the processes that share the server's database."""

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from oraculo.client.calls import API, CallPlan, HttpAnswer, HttpCall, path_segment
-from oraculo.client.pause_results import DestinationPauseAnswer, DestinationPauseDetails, PauseAnswer
+from oraculo.client.pause_results import (
+    BreakerDetails,
+    DestinationPauseAnswer,
+    DestinationPauseDetails,
+    PauseAnswer,
+    ProbeAnswer,
+)
 
 
 def pause(correlation_id: str, reason: str = "") -> CallPlan[PauseAnswer]:
@@ -31,6 +37,20 @@ def pauses() -> CallPlan[list[DestinationPauseDetails]]:
     got: HttpAnswer = yield HttpCall("GET", f"{API}/pauses")
     found: list[DestinationPauseDetails] = got.body["pausas"]
     return found
+
+
+def breakers() -> CallPlan[list[BreakerDetails]]:
+    """List the breakers that are open."""
+    got: HttpAnswer = yield HttpCall("GET", f"{API}/breakers")
+    found: list[BreakerDetails] = got.body["disjuntores"]
+    return found
+
+
+def probe_queue(queue: str) -> CallPlan[ProbeAnswer]:
+    """Let the next probe of a destination go now."""
+    got: HttpAnswer = yield HttpCall("POST", f"{API}/queues/{path_segment(queue)}/probe")
+    answer: ProbeAnswer = got.body
+    return answer
 
 
 def _destination(queue: str | None, what: str, reason: str) -> CallPlan[DestinationPauseAnswer]:

@@ -40,3 +40,24 @@ class DestinationPauseAnswer(TypedDict):
     pausada: bool
     pausa: DestinationPauseDetails | None
     mudou: bool
+
+
+class BreakerDetails(TypedDict):
+    """A destination whose orders wait because it failed so often in a row."""
+
+    fila: str
+    desde: str
+    falhas: int
+    erro: str
+    sondando: bool
+    sondas: int
+    proxima_sonda: str | None
+
+
+class ProbeAnswer(TypedDict):
+    """How the breaker of a destination stands; `mudou` is false when no probe could be asked for."""
+
+    fila: str
+    aberto: bool
+    disjuntor: BreakerDetails | None
+    mudou: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class QueueStatus(TypedDict):
@@ -15,3 +15,4 @@ class QueueStatus(TypedDict):
     consumidores: int
     enviadas_por_s: float
     respondidas_por_s: float
+    trilha: dict[str, Any] | None

@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 
+from oraculo.client.allocation_results import AllocationResult
 from oraculo.client.pause_results import PauseDetails
 from oraculo.client.queue_results import QueueStatus as QueueStatus
 from oraculo.client.undo_results import UndoingCounts
+from oraculo.client.worker_results import WorkerStatus as WorkerStatus
 
 Item = TypeVar("Item")
 TicketStatus = Literal["pendente", "em_execucao", "concluida", "erro", "timeout", "cancelada", "ignorada"]
@@ -26,6 +28,11 @@ class Submitted:
     status: str
     location: str
     document: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def merged(self) -> bool:
+        """True when the request exists once and this is the run of an equal one that came before."""
+        return bool(self.document.get("juntada") or self.document.get("merged"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class TaskResult(TypedDict):
     duracao_ms: int | None
 
 
-class RunResult(TypedDict):
+class RunAggregate(TypedDict):
     """The aggregate of an orchestration: the same document that webhooks and notification queues get."""
 
     correlation_id: str
@@ -99,6 +106,32 @@ class RunResult(TypedDict):
     fim: str | None
     duracao_ms: int | None
     fluxo_c: NotRequired[dict[str, Any] | None]
+
+
+class RunResult(dict[str, Any]):
+    """The aggregate of an orchestration, with the keys of `RunAggregate` in the words that the client asks for. The
+    properties read it in either words."""
+
+    @property
+    def correlation_id(self) -> str:
+        """The id of the orchestration."""
+        return str(self["correlation_id"])
+
+    @property
+    def status(self) -> str:
+        """How it ended."""
+        return str(self["status"])
+
+    @property
+    def output(self) -> Any:
+        """What the plan gave as its `saida` (`output`); None when it has none, or did not go through."""
+        return self.get("saida", self.get("output"))
+
+    @property
+    def tasks(self) -> dict[str, TaskResult]:
+        """What came of each named task; empty when the request names none."""
+        found: dict[str, TaskResult] = self.get("tarefas") or self.get("tasks") or {}
+        return found
 
 
 class ItemCounts(TypedDict):
@@ -148,6 +181,7 @@ class TicketDetails(TypedDict):
     indice: NotRequired[int]
     itens: NotRequired[ItemCounts]
     reaproveitada: NotRequired[bool]
+    alocacao: NotRequired[AllocationResult]
     fluxo_c: NotRequired[dict[str, Any] | None]
 
 
@@ -173,13 +207,17 @@ class RunDetails(TypedDict):
     de: NotRequired[str]
     tarefa: NotRequired[str]
     retentativas: NotRequired[list[str]]
+    previsao: NotRequired[dict[str, Any] | None]
+    politicas: NotRequired[list[dict[str, Any]]]
+    unica: NotRequired[dict[str, Any]]
+    juntadas: NotRequired[dict[str, Any]]
     pai: NotRequired[dict[str, Any]]
     trace_id: str | None
     tickets: list[TicketDetails]
     notificacoes: list[dict[str, Any]]
     fluxo_c: dict[str, Any] | None
     versao: int
-    agregado: RunResult
+    agregado: RunAggregate
 
 
 class RunSummary(TypedDict):
@@ -351,18 +389,6 @@ class ReplicasStatus(TypedDict):
     replicas: list[ReplicaStatus]
     assumidas: int
     cercas: int
-
-
-class WorkerStatus(TypedDict):
-    """One worker that the server has seen."""
-
-    nome: str
-    transporte: Literal["http", "broker", "processo"]
-    filas: list[str]
-    visto_em: str
-    em_andamento: int | None
-    entregues: int | None
-    respondidas: int | None
 
 
 class WorkersStatus(TypedDict):

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from oraculo.collectors.text import count_text
+from oraculo.collectors.report_words import ReportWords
 
 MAX_BARS = 12
 MAX_DAYS = 62
 MAX_MONTHS = 62
 # Dates outside are misprints of a feed; one of them would flatten every other bar.
 _FIRST_YEAR, _LAST_YEAR = 1970, 2100
-_MONTHS = ("jan", "fev", "mar", "abr", "mai", "jun", "jul", "ago", "set", "out", "nov", "dez")
+_PORTUGUESE = ReportWords()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class ChartSeries:
     labels: tuple[str, ...]
     values: tuple[int, ...]
     note: str = ""
+    words: ReportWords = _PORTUGUESE
 
     @property
     def ticks(self) -> tuple[int, ...]:
@@ -39,33 +40,37 @@ class ChartSeries:
         return frozenset(range(count - 1, -1, -stride))
 
 
-def by_source(counts: Sequence[tuple[str, int]]) -> ChartSeries:
+def by_source(counts: Sequence[tuple[str, int]], words: ReportWords = _PORTUGUESE) -> ChartSeries:
     """Items per source, most first; the smallest share one bar when there are many."""
     ordered = sorted(counts, key=lambda pair: -pair[1])
     shown = ordered if len(ordered) <= MAX_BARS else ordered[: MAX_BARS - 1]
     rest = ordered[len(shown) :]
     if rest:
-        shown = [*shown, (f"outras {len(rest)}", sum(count for _, count in rest))]
-    return ChartSeries("Itens por fonte", tuple(name for name, _ in shown), tuple(count for _, count in shown))
+        shown = [*shown, (words("others", count=len(rest)), sum(count for _, count in rest))]
+    labels, values = tuple(name for name, _ in shown), tuple(count for _, count in shown)
+    return ChartSeries(words("by-source"), labels, values, words=words)
 
 
-def over_time(days: Sequence[date], undated: int = 0) -> ChartSeries:
+def over_time(days: Sequence[date], undated: int = 0, words: ReportWords = _PORTUGUESE) -> ChartSeries:
     """Items per day, or per month or year when the days are too many to tell apart; days without items count."""
     charted = [day for day in days if _FIRST_YEAR <= day.year <= _LAST_YEAR]
     left_out = undated + len(days) - len(charted)
-    note = f"{count_text(left_out, 'item', 'itens')} sem data utilizável, fora deste gráfico" if left_out else ""
+    note = words.counted("undated", left_out) if left_out else ""
     if not charted:
-        return ChartSeries("Itens por dia", (), (), note)
+        return ChartSeries(words("by-day"), (), (), note, words)
     first, last = min(charted), max(charted)
     months = (last.year - first.year) * 12 + last.month - first.month + 1
     if (last - first).days < MAX_DAYS:
         steps = [first + timedelta(days=offset) for offset in range((last - first).days + 1)]
-        return _series("Itens por dia", charted, steps, _same_day, _day_label, note)
+        counted = _counted(charted, steps, _same_day)
+        return ChartSeries(words("by-day"), tuple(words.day_label(step) for step in steps), counted, note, words)
     if months <= MAX_MONTHS:
         steps = [_month_after(first, offset) for offset in range(months)]
-        return _series("Itens por mês", charted, steps, _same_month, _month_label, note)
+        counted = _counted(charted, steps, _same_month)
+        return ChartSeries(words("by-month"), tuple(words.month_label(step) for step in steps), counted, note, words)
     steps = [date(year, 1, 1) for year in range(first.year, last.year + 1)]
-    return _series("Itens por ano", charted, steps, _same_year, _year_label, note)
+    counted = _counted(charted, steps, _same_year)
+    return ChartSeries(words("by-year"), tuple(str(step.year) for step in steps), counted, note, words)
 
 
 def nice_ticks(highest: int) -> tuple[int, ...]:
@@ -78,16 +83,9 @@ def nice_ticks(highest: int) -> tuple[int, ...]:
     return tuple(range(0, math.ceil(highest / step) * step + 1, step))
 
 
-def _series(
-    title: str,
-    days: Sequence[date],
-    steps: Sequence[date],
-    start_of: Callable[[date], date],
-    label: Callable[[date], str],
-    note: str,
-) -> ChartSeries:
+def _counted(days: Sequence[date], steps: Sequence[date], start_of: Callable[[date], date]) -> tuple[int, ...]:
     counts = Counter(start_of(day) for day in days)
-    return ChartSeries(title, tuple(label(step) for step in steps), tuple(counts[step] for step in steps), note)
+    return tuple(counts[step] for step in steps)
 
 
 def _month_after(first: date, offset: int) -> date:
@@ -105,15 +103,3 @@ def _same_month(day: date) -> date:
 
 def _same_year(day: date) -> date:
     return day.replace(month=1, day=1)
-
-
-def _day_label(day: date) -> str:
-    return f"{day.day:02d}/{day.month:02d}"
-
-
-def _month_label(day: date) -> str:
-    return f"{_MONTHS[day.month - 1]}/{day.year % 100:02d}"
-
-
-def _year_label(day: date) -> str:
-    return str(day.year)

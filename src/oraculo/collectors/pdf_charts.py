@@ -7,7 +7,7 @@ from fpdf import FPDF
 from oraculo.collectors.charts import ChartSeries
 from oraculo.collectors.latin import latin
 from oraculo.collectors.pdf_style import ACCENT, FONT, INK, LINE, MARGIN, SOFT
-from oraculo.collectors.text import number_text, shorten
+from oraculo.collectors.text import shorten
 
 _ROW = 7.5
 _LABEL = 42.0
@@ -17,7 +17,7 @@ _COLUMN_HEIGHT = 42.0
 def draw_bars(pdf: FPDF, series: ChartSeries) -> None:
     """Horizontal bars, one per label, with the value at the end of each."""
     if not series.labels:
-        return _note(pdf, "Nada para mostrar.")
+        return _note(pdf, series.words("nothing-shown"))
     top, left = pdf.get_y(), MARGIN + _LABEL
     room = pdf.epw - _LABEL - 18
     highest = max(series.values) or 1
@@ -33,7 +33,7 @@ def draw_bars(pdf: FPDF, series: ChartSeries) -> None:
             pdf.rect(left, y + 1.4, length, _ROW - 2.8, style="F")
         pdf.set_xy(left + length + 2, y)
         pdf.set_font(FONT, "B", 9)
-        pdf.cell(16, _ROW, number_text(value))
+        pdf.cell(16, _ROW, series.words.number(value))
     bottom = top + _ROW * len(series.labels)
     _rule(pdf, left, top, left, bottom, SOFT)
     pdf.set_xy(MARGIN, bottom + 2)
@@ -44,7 +44,7 @@ def draw_bars(pdf: FPDF, series: ChartSeries) -> None:
 def draw_columns(pdf: FPDF, series: ChartSeries) -> None:
     """Vertical columns over time, with grid lines and as many dates as fit."""
     if not series.labels:
-        return _note(pdf, series.note or "Nada para mostrar.")
+        return _note(pdf, series.note or series.words("nothing-shown"))
     top, left = pdf.get_y() + 2, MARGIN + 12
     floor, width = top + _COLUMN_HEIGHT, pdf.epw - 12
     ticks = series.ticks
@@ -54,7 +54,7 @@ def draw_columns(pdf: FPDF, series: ChartSeries) -> None:
         y = floor - _COLUMN_HEIGHT * tick / ticks[-1]
         _rule(pdf, left, y, left + width, y, LINE if tick else SOFT)
         pdf.set_xy(MARGIN, y - 2)
-        pdf.cell(10, 4, number_text(tick), align="R")
+        pdf.cell(10, 4, series.words.number(tick), align="R")
     slot = width / len(series.labels)
     thick = min(8.0, slot * 0.72)
     written = series.shown_labels(int(width / 14))

@@ -12,6 +12,7 @@ from typing import Any
 
 from anyascii import anyascii
 
+from oraculo.adapters.clock import MonotonicClock
 from oraculo.collectors import parameters
 from oraculo.collectors.feeds import setting
 from oraculo.collectors.report import build
@@ -29,15 +30,15 @@ def relatorio(
 
     `dados` is what an executor receives: `[{"fonte", "status", "dados"}, …]`. A source whose status is not
     `concluida`, or that has no data, is named in the report as missing. Parameters, all optional: `titulo`; `periodo`
-    (shown as it is given; otherwise the first and last dates); `destino`, a relative path below the root of the
-    reports; `nome`, which becomes a directory of its own for this report.
+    (shown as it is given; otherwise the first and last dates); `idioma`, `pt` (the default) or `en`; `destino`, a
+    relative path below the root of the reports; `nome`, which becomes a directory of its own for this report.
 
     The root is `ORACULO_RELATORIOS`, or `relatorios` where the worker runs; nothing is ever written outside it.
     Without `nome` or `destino` the directory is named after the `correlation_id`, so that orchestrations do not replace
     each other's reports; a call without any of the three writes in the root itself. Files appear whole or not at all,
-    and the same input writes the same bytes, so a retry is harmless.
+    and the same input writes the same report but for the instant that it was made at, so a retry is harmless.
     """
-    report = build(dados, parametros)
+    report = build(dados, parametros, MonotonicClock().now(), correlation_id)
     page, document = render_html(report).encode(), render_pdf(report)
     directory = _directory(parametros, correlation_id)
     html, pdf = directory / "relatorio.html", directory / "relatorio.pdf"
@@ -53,7 +54,7 @@ def relatorio(
         "arquivos": [str(pdf), str(html)],
         "itens": report.total,
         "fontes": len(report.sources),
-        "fontes_ausentes": [source.name for source in report.missing],
+        "fontes_ausentes": [source.key for source in report.missing],
     }
 
 

@@ -9,8 +9,9 @@ from html import escape
 
 from oraculo.collectors.charts import ChartSeries
 from oraculo.collectors.report import ReportContent, ReportRow, ReportSource
+from oraculo.collectors.report_words import ReportWords
 from oraculo.collectors.svg import bars_svg, columns_svg
-from oraculo.collectors.text import count_text, number_text, readable_url
+from oraculo.collectors.text import readable_url
 
 _CSS = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5c6675; --line: #dfe3ea; --page: #f6f7f9; --card: #fff;
@@ -49,11 +50,11 @@ th, td { padding: 9px 14px 9px 0; vertical-align: top; }
 td { border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
 tbody tr:last-child td { border-bottom: 0; }
 .num { text-align: right; } .num, .day { font-variant-numeric: tabular-nums; white-space: nowrap; }
-.items .title { min-width: 240px; overflow-wrap: anywhere; }
-.where a { display: block; max-width: 250px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.items .title { min-width: 200px; overflow-wrap: anywhere; }
+.more { color: var(--soft); font-size: .875rem; margin: 3px 0 0; overflow-wrap: anywhere; }
+.where { color: var(--soft); font-size: .8125rem; margin: 2px 0 0; overflow-wrap: anywhere; }
 td:last-child, th:last-child { padding-right: 0; } th.num, td.num { padding-right: 32px; }
 a { color: var(--accent); text-decoration-thickness: 1px; text-underline-offset: 2px; }
-footer { color: var(--soft); font-size: .8125rem; }
 @media print {
   :root { color-scheme: light; --ink: #000; --soft: #444; --line: #ccc; --page: #fff; --card: #fff; --accent: #2f62b5;
     --warn: #5f3400; --warn-bg: #fff; --warn-line: #999; }
@@ -61,14 +62,13 @@ footer { color: var(--soft); font-size: .8125rem; }
   body { font-size: 10pt; } main { max-width: none; padding: 0; } h1 { font-size: 18pt; } table { font-size: 9pt; }
   section { border: 0; padding: 0; } th, td { padding-top: 4px; padding-bottom: 4px; } h2 { break-after: avoid; }
   .charts { grid-template-columns: 1fr 1fr; } .scroll { overflow: visible; }
-  .where a { white-space: normal; }
   .facts div, .charts section, .missing { break-inside: avoid; } tr { break-inside: avoid; }
   thead { display: table-header-group; }
 }
 """
 
 _PAGE = """<!doctype html>
-<html lang="pt-BR">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'">
@@ -89,38 +89,36 @@ _PAGE = """<!doctype html>
 
 def render_html(report: ReportContent) -> str:
     """The whole page."""
-    title = escape(report.title)
+    title, words = escape(report.title), report.words
     body = "\n".join(
         part
         for part in (
-            f"<header><h1><bdi>{title}</bdi></h1><p>Período: {escape(report.period)}</p></header>",
+            f"<header><h1><bdi>{title}</bdi></h1><p>{escape(words('period', period=report.period))}</p>"
+            f'<p class="note">{escape(report.provenance)}</p></header>',
             _facts(report),
-            _missing(report.missing),
+            _missing(report.missing, words),
             f'<div class="charts">{_chart(report.per_source, bars_svg(report.per_source))}'
             f"{_chart(report.per_day, columns_svg(report.per_day))}</div>",
-            _summary(report.sources),
+            _summary(report.sources, words),
             _items(report),
-            "<footer>Gerado pelo Oráculo. Datas em UTC.</footer>",
         )
         if part
     )
-    return _PAGE.format(title=title, css=_CSS, body=body)
+    return _PAGE.format(language=words.tag, title=title, css=_CSS, body=body)
 
 
 def _facts(report: ReportContent) -> str:
-    facts = (
-        ("Itens", number_text(report.total)),
-        ("Fontes", number_text(len(report.sources))),
-        ("Fontes ausentes", number_text(len(report.missing))),
-    )
+    words = report.words
+    counted = (("items", report.total), ("sources", len(report.sources)), ("missing-sources", len(report.missing)))
+    facts = [(words(name), words.number(value)) for name, value in counted]
     return '<dl class="facts">' + "".join(f"<div><dt>{n}</dt><dd>{v}</dd></div>" for n, v in facts) + "</dl>"
 
 
-def _missing(sources: tuple[ReportSource, ...]) -> str:
+def _missing(sources: tuple[ReportSource, ...], words: ReportWords) -> str:
     if not sources:
         return ""
     lines = "".join(f"<li><bdi>{escape(source.name)}</bdi>: {escape(source.missing)}</li>" for source in sources)
-    return f'<section class="missing"><h2>Fontes que faltam neste relatório</h2><ul>{lines}</ul></section>'
+    return f'<section class="missing"><h2>{escape(words("missing"))}</h2><ul>{lines}</ul></section>'
 
 
 def _chart(series: ChartSeries, drawing: str) -> str:
@@ -128,41 +126,57 @@ def _chart(series: ChartSeries, drawing: str) -> str:
     return f"<section><h2>{escape(series.title)}</h2>{drawing}{note}</section>"
 
 
-def _summary(sources: tuple[ReportSource, ...]) -> str:
+def _summary(sources: tuple[ReportSource, ...], words: ReportWords) -> str:
+    heading = f"<section><h2>{escape(words('summary'))}</h2>"
     if not sources:
-        return '<section><h2>Resumo por fonte</h2><p class="empty">Nenhuma fonte foi coletada.</p></section>'
+        return f'{heading}<p class="empty">{escape(words("no-source"))}</p></section>'
     lines = "".join(
-        f"<tr><td><bdi>{escape(source.name)}</bdi></td><td>{escape(source.status)}</td>"
-        f'<td class="num">{number_text(source.count)}</td><td class="day">{escape(source.span)}</td></tr>'
+        f"<tr><td><bdi>{escape(source.name)}</bdi>{_small(source.publications)}</td><td>{escape(source.status)}</td>"
+        f'<td class="num">{words.number(source.count)}</td><td class="day">{escape(source.span)}</td></tr>'
         for source in sources
     )
     return (
-        '<section><h2>Resumo por fonte</h2><div class="scroll"><table><thead><tr><th scope="col">Fonte</th>'
-        '<th scope="col">Situação</th><th scope="col" class="num">Itens</th><th scope="col">Publicados</th></tr>'
-        f"</thead><tbody>{lines}</tbody></table></div></section>"
+        f'{heading}<div class="scroll"><table><thead><tr>{_column(words("source"))}{_column(words("status"))}'
+        f"{_column(words('items'), 'num')}{_column(words('published'))}</tr></thead><tbody>{lines}</tbody>"
+        "</table></div></section>"
     )
 
 
+def _column(name: str, kind: str = "") -> str:
+    attribute = f' class="{kind}"' if kind else ""
+    return f'<th scope="col"{attribute}>{escape(name)}</th>'
+
+
+def _small(text: str) -> str:
+    """A second line below a cell's first, or nothing."""
+    return f'<p class="more"><bdi>{escape(text)}</bdi></p>' if text else ""
+
+
 def _items(report: ReportContent) -> str:
+    words = report.words
+    heading = f"<section><h2>{escape(words('items'))}</h2>"
     if not report.rows:
-        return '<section><h2>Itens</h2><p class="empty">Nenhum item foi coletado.</p></section>'
+        return f'{heading}<p class="empty">{escape(words("no-item"))}</p></section>'
     note = ""
     if report.unlisted:
-        more = count_text(report.unlisted, "outro item não está listado", "outros itens não estão listados")
-        note = f'<p class="note">Estes são os {number_text(len(report.rows))} mais recentes; {more}.</p>'
+        said = words.counted("unlisted", report.unlisted, shown=words.number(len(report.rows)))
+        note = f'<p class="note">{escape(said)}</p>'
     return (
-        '<section><h2>Itens</h2><div class="scroll"><table class="items"><thead><tr><th scope="col">Título</th>'
-        '<th scope="col">Fonte</th><th scope="col">Data</th><th scope="col">Link</th></tr></thead>'
+        f'{heading}<div class="scroll"><table class="items"><thead><tr>{_column(words("item"))}'
+        f"{_column(words('source'))}{_column(words('day'))}</tr></thead>"
         f"<tbody>{''.join(_line(row) for row in report.rows)}</tbody></table></div>{note}</section>"
     )
 
 
 def _line(row: ReportRow) -> str:
-    link = "—"
+    """One item: its title leads to it; below it the summary and where the link goes."""
+    title, where = f"<bdi>{escape(row.title)}</bdi>", ""
     if row.url is not None:
         href = escape(row.url)
-        link = f'<a href="{href}" title="{href}" rel="noopener noreferrer nofollow">{escape(readable_url(row.url))}</a>'
+        title = f'<a href="{href}" title="{href}" rel="noopener noreferrer nofollow">{title}</a>'
+        where = f'<p class="where">{escape(readable_url(row.url))}</p>'
+    kind = row.source if row.publication else ""
     return (
-        f'<tr><td class="title"><bdi>{escape(row.title)}</bdi></td><td><bdi>{escape(row.source)}</bdi></td>'
-        f'<td class="day">{escape(row.day)}</td><td class="where">{link}</td></tr>'
+        f'<tr><td class="title">{title}{_small(row.summary)}{where}</td>'
+        f'<td><bdi>{escape(row.origin)}</bdi>{_small(kind)}</td><td class="day">{escape(row.day)}</td></tr>'
     )

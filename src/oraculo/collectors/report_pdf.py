@@ -15,10 +15,11 @@ from oraculo.collectors.latin import ENCODING, latin
 from oraculo.collectors.pdf_charts import draw_bars, draw_columns
 from oraculo.collectors.pdf_style import ACCENT, FONT, INK, LINE, MARGIN, SOFT, WARN
 from oraculo.collectors.report import ReportContent, ReportRow
-from oraculo.collectors.text import count_text, number_text, readable_url, shorten
+from oraculo.collectors.report_words import ReportWords
+from oraculo.collectors.text import readable_url, shorten
 
-_COLUMNS = (("Título", 82.0), ("Fonte", 26.0), ("Data", 22.0), ("Link", 50.0))
-_SUMMARY = (("Fonte", 62.0), ("Situação", 38.0), ("Itens", 20.0), ("Publicados", 60.0))
+_COLUMNS = (("item", 118.0), ("source", 38.0), ("day", 24.0))
+_SUMMARY = (("source", 78.0), ("status", 30.0), ("items", 20.0), ("published", 52.0))
 _LINE_HEIGHT = 4.2
 # fpdf2 replaces this everywhere with the number of pages; `clean` text has no control characters, so only ours.
 _PAGE_COUNT = "\x1e\x1e"
@@ -59,7 +60,7 @@ def render_pdf(report: ReportContent) -> bytes:
     pdf.set_creation_date(newest or _EPOCH)
     pdf.set_title(report.title)
     pdf.set_creator("Oráculo")
-    pdf.set_lang("pt-BR")
+    pdf.set_lang(report.words.tag)
     pdf.add_page()
     _head(pdf, report)
     _facts(pdf, report)
@@ -79,7 +80,10 @@ def _head(pdf: _Pages, report: ReportContent) -> None:
     pdf.multi_cell(pdf.epw, 9, latin(report.title), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     pdf.set_font(FONT, size=10)
     pdf.set_text_color(*SOFT)
-    pdf.cell(pdf.epw, 6, latin(f"Período: {report.period}"), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    period = report.words("period", period=report.period)
+    pdf.cell(pdf.epw, 6, latin(period), new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pdf.set_font(FONT, size=8.5)
+    pdf.multi_cell(pdf.epw, 5, latin(report.provenance), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     pdf.set_draw_color(*ACCENT)
     pdf.set_line_width(0.9)
     pdf.line(MARGIN, pdf.get_y() + 2, MARGIN + pdf.epw, pdf.get_y() + 2)
@@ -87,7 +91,8 @@ def _head(pdf: _Pages, report: ReportContent) -> None:
 
 
 def _facts(pdf: _Pages, report: ReportContent) -> None:
-    facts = (("Itens", report.total), ("Fontes", len(report.sources)), ("Fontes ausentes", len(report.missing)))
+    words = report.words
+    facts = (("items", report.total), ("sources", len(report.sources)), ("missing-sources", len(report.missing)))
     gap, top = 5.0, pdf.get_y()
     width = (pdf.epw - gap * (len(facts) - 1)) / len(facts)
     pdf.set_line_width(0.25)
@@ -98,18 +103,18 @@ def _facts(pdf: _Pages, report: ReportContent) -> None:
         pdf.set_xy(x + 3, top + 2.5)
         pdf.set_font(FONT, size=8.5)
         pdf.set_text_color(*SOFT)
-        pdf.cell(width - 6, 4, name)
+        pdf.cell(width - 6, 4, words(name))
         pdf.set_xy(x + 3, top + 7.5)
         pdf.set_font(FONT, "B", 17)
         pdf.set_text_color(*INK)
-        pdf.cell(width - 6, 8, number_text(value))
+        pdf.cell(width - 6, 8, words.number(value))
     pdf.set_xy(MARGIN, top + 22)
 
 
 def _missing(pdf: _Pages, report: ReportContent) -> None:
     if not report.missing:
         return
-    _heading(pdf, "Fontes que faltam neste relatório", 12, WARN)
+    _heading(pdf, report.words("missing"), 12, WARN)
     pdf.set_font(FONT, size=10)
     pdf.set_text_color(*WARN)
     for source in report.missing:
@@ -129,30 +134,32 @@ def _heading(pdf: _Pages, text: str, room: float, color: tuple[int, int, int] = 
 
 
 def _summary(pdf: _Pages, report: ReportContent) -> None:
-    _heading(pdf, "Resumo por fonte", 20)
+    words = report.words
+    _heading(pdf, words("summary"), 20)
     if not report.sources:
-        return _nothing(pdf, "Nenhuma fonte foi coletada.")
-    _table_head(pdf, _SUMMARY)
+        return _nothing(pdf, words("no-source"))
+    table = _Table(pdf, words, _SUMMARY)
     for source in report.sources:
-        cells = (source.name, source.status, number_text(source.count), source.span)
-        _table_row(pdf, _SUMMARY, cells, None)
+        cells = (source.name, source.status, words.number(source.count), source.span)
+        table.row(cells, (source.publications,) if source.publications else ())
 
 
 def _items(pdf: _Pages, report: ReportContent) -> None:
-    _heading(pdf, "Itens", 25)
+    words = report.words
+    _heading(pdf, words("items"), 25)
     if not report.rows:
-        return _nothing(pdf, "Nenhum item foi coletado.")
-    _table_head(pdf, _COLUMNS)
+        return _nothing(pdf, words("no-item"))
+    table = _Table(pdf, words, _COLUMNS)
     for row in report.rows:
-        _table_row(pdf, _COLUMNS, _cells(row), row.url)
+        table.row((row.title, row.origin, row.day), _below(row), row.url)
     if report.unlisted:
-        more = count_text(report.unlisted, "outro item não está listado", "outros itens não estão listados")
-        _nothing(pdf, f"Estes são os {number_text(len(report.rows))} mais recentes; {more}.")
-    _nothing(pdf, "Datas em UTC. Outros alfabetos e símbolos aparecem em letras latinas; o original está no HTML.")
+        _nothing(pdf, words.counted("unlisted", report.unlisted, shown=words.number(len(report.rows))))
+    _nothing(pdf, words("latin"))
 
 
-def _cells(row: ReportRow) -> tuple[str, ...]:
-    return (row.title, row.source, row.day, "—" if row.url is None else readable_url(row.url))
+def _below(row: ReportRow) -> tuple[str, ...]:
+    """What stands below a title: the summary, and where the link goes."""
+    return tuple(part for part in (row.summary, row.url and readable_url(row.url)) if part)
 
 
 def _nothing(pdf: _Pages, text: str) -> None:
@@ -162,44 +169,61 @@ def _nothing(pdf: _Pages, text: str) -> None:
     pdf.multi_cell(pdf.epw, 5, latin(text), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
 
 
-def _table_head(pdf: _Pages, columns: tuple[tuple[str, float], ...]) -> None:
-    pdf.set_font(FONT, "B", 8.5)
-    pdf.set_text_color(*SOFT)
-    for name, width in columns:
-        _cell(pdf, name, width, 6, name)
-    pdf.ln(6)
-    pdf.set_draw_color(*SOFT)
-    pdf.set_line_width(0.4)
-    pdf.line(MARGIN, pdf.get_y(), MARGIN + pdf.epw, pdf.get_y())
+class _Table:
+    """Rows below a head that is written again on every page. A row's first column has softer ones below it."""
 
+    def __init__(self, pdf: _Pages, words: ReportWords, columns: tuple[tuple[str, float], ...]) -> None:
+        self._pdf, self._words, self._columns = pdf, words, columns
+        self._head()
 
-def _table_row(pdf: _Pages, columns: tuple[tuple[str, float], ...], cells: tuple[str, ...], url: str | None) -> None:
-    pdf.set_font(FONT, size=9)
-    wrapped = [
-        _wrapped(pdf, latin(cell), width - 3, most=1 if name == "Link" else 3)
-        for cell, (name, width) in zip(cells, columns, strict=True)
-    ]
-    height = _LINE_HEIGHT * max(len(lines) for lines in wrapped) + 2.6
-    if pdf.ensure(height):
-        _table_head(pdf, columns)
+    def _head(self) -> None:
+        pdf = self._pdf
+        pdf.set_font(FONT, "B", 8.5)
+        pdf.set_text_color(*SOFT)
+        for name, width in self._columns:
+            _cell(pdf, name, width, 6, latin(self._words(name)))
+        pdf.ln(6)
+        pdf.set_draw_color(*SOFT)
+        pdf.set_line_width(0.4)
+        pdf.line(MARGIN, pdf.get_y(), MARGIN + pdf.epw, pdf.get_y())
+
+    def row(self, cells: tuple[str, ...], below: tuple[str, ...] = (), url: str | None = None) -> None:
+        pdf = self._pdf
         pdf.set_font(FONT, size=9)
-    top, x = pdf.get_y(), MARGIN
-    for (name, width), lines in zip(columns, wrapped, strict=True):
-        linked = url if name == "Link" and url is not None else ""
-        pdf.set_text_color(*(ACCENT if linked else INK))
+        wrapped = [
+            _wrapped(pdf, latin(cell), width - 3, most=2) for cell, (_, width) in zip(cells, self._columns, strict=True)
+        ]
+        pdf.set_font(FONT, size=8)
+        softer = [line for text in below for line in _wrapped(pdf, latin(text), self._columns[0][1] - 3, most=3)]
+        lines = max(len(wrapped[0]) + len(softer), *(len(one) for one in wrapped))
+        height = _LINE_HEIGHT * lines + 2.6
+        if pdf.ensure(height):
+            self._head()
+        top, x = pdf.get_y(), MARGIN
+        for (name, width), written in zip(self._columns, wrapped, strict=True):
+            linked = url or "" if x == MARGIN else ""
+            pdf.set_font(FONT, size=9)
+            pdf.set_text_color(*(ACCENT if linked else INK))
+            self._lines(x, top, name, width, written, linked)
+            x += width
+        pdf.set_font(FONT, size=8)
+        pdf.set_text_color(*SOFT)
+        name, width = self._columns[0]
+        self._lines(MARGIN, top + len(wrapped[0]) * _LINE_HEIGHT, name, width, softer, "")
+        pdf.set_draw_color(*LINE)
+        pdf.set_line_width(0.2)
+        pdf.line(MARGIN, top + height, MARGIN + pdf.epw, top + height)
+        pdf.set_xy(MARGIN, top + height)
+
+    def _lines(self, x: float, top: float, name: str, width: float, lines: list[str], link: str) -> None:
         for index, line in enumerate(lines):
-            pdf.set_xy(x, top + 1.3 + index * _LINE_HEIGHT)
-            _cell(pdf, name, width, _LINE_HEIGHT, line, linked)
-        x += width
-    pdf.set_draw_color(*LINE)
-    pdf.set_line_width(0.2)
-    pdf.line(MARGIN, top + height, MARGIN + pdf.epw, top + height)
-    pdf.set_xy(MARGIN, top + height)
+            self._pdf.set_xy(x, top + 1.3 + index * _LINE_HEIGHT)
+            _cell(self._pdf, name, width, _LINE_HEIGHT, line, link)
 
 
 def _cell(pdf: _Pages, column: str, width: float, height: float, text: str, link: str = "") -> None:
     """One line in a column; numbers are set to the right, clear of the next column."""
-    if column == "Itens":
+    if column == "items":
         pdf.cell(width - 8, height, text, align="R")
         pdf.cell(8, height)
     else:

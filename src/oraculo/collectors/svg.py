@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from oraculo.collectors.charts import ChartSeries
-from oraculo.collectors.text import number_text, shorten
+from oraculo.collectors.text import shorten
 
 # About as wide as a chart's card on a desk screen, so that a unit is a pixel and text keeps its size.
 WIDTH = 440
@@ -32,7 +32,8 @@ def bars_svg(series: ChartSeries) -> str:
             f'<text class="label" x="{left - 10:.1f}" y="{middle + 4:g}" text-anchor="end">'
             f"{escape(name)}</text>"
             f'<path class="bar" d="{_rounded_right(left, middle - 10, length, 20)}"/>'
-            f'<text class="value" x="{left + length + 8:.1f}" y="{middle + 4:g}">{number_text(value)}</text></g>'
+            f'<text class="value" x="{left + length + 8:.1f}" y="{middle + 4:g}">'
+            f"{series.words.number(value)}</text></g>"
         )
     parts.append(f'<line class="axis" x1="{left:.1f}" y1="0" x2="{left:.1f}" y2="{height}"/></svg>')
     return "".join(parts)
@@ -53,7 +54,7 @@ def columns_svg(series: ChartSeries) -> str:
         style = "axis" if tick == 0 else "grid"
         parts.append(
             f'<line class="{style}" x1="{left}" y1="{y:.1f}" x2="{WIDTH}" y2="{y:.1f}"/>'
-            f'<text class="tick" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{number_text(tick)}</text>'
+            f'<text class="tick" x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{series.words.number(tick)}</text>'
         )
     written = series.shown_labels(int((WIDTH - left) / 54))
     for index, (label, value) in enumerate(zip(series.labels, series.values, strict=True)):
@@ -82,7 +83,7 @@ def _open(series: ChartSeries, height: float) -> str:
 
 
 def _nothing(series: ChartSeries) -> str:
-    return f'<p class="empty">{escape(series.title)}: nada para mostrar.</p>'
+    return f'<p class="empty">{escape(series.title)}: {escape(series.words("nothing-shown"))}</p>'
 
 
 def _rounded_right(x: float, y: float, length: float, thick: float) -> str:

@@ -65,16 +65,6 @@ def without_credentials(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def number_text(value: int) -> str:
-    """12.345, as written in Brazil."""
-    return f"{value:,}".replace(",", ".")
-
-
-def count_text(value: int, one: str, many: str) -> str:
-    """`1 item`, `2 itens`."""
-    return f"{number_text(value)} {one if value == 1 else many}"
-
-
 def readable_url(url: str, limit: int = 60) -> str:
     """A link as people read it: host and path, without scheme, `www.` or credentials."""
     parts = urlsplit(url)

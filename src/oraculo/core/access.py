@@ -26,6 +26,7 @@ class Scope(StrEnum):
     PLAN_APPROVE = "plan:approve"
     TYPE_WRITE = "type:write"
     SCHEDULE_WRITE = "schedule:write"
+    SLO_WRITE = "slo:write"
     QUEUE_PAUSE = "queue:pause"
     INSTALLATION_PAUSE = "installation:pause"  # every destination of every tenant
     LEASE_TAKE = "lease:take"
@@ -75,6 +76,7 @@ SCOPES_OF: Final[dict[AccessRole, frozenset[Scope]]] = {
         Scope.PLAN_APPROVE,
         Scope.TYPE_WRITE,
         Scope.SCHEDULE_WRITE,
+        Scope.SLO_WRITE,
         Scope.QUEUE_PAUSE,
         Scope.INSTALLATION_PAUSE,
         Scope.DLQ_REQUEUE,
@@ -101,11 +103,15 @@ def scopes_of(roles: Iterable[AccessRole], tenant: str = DEFAULT_TENANT) -> froz
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much an actor may ask for: orchestrations that are open at once, and submissions in a second. None: as much
-    as it likes."""
+    """How much an actor may ask for: orchestrations that are open at once, and submissions in a second; of tenants also
+    dead letters that are kept before nothing more is submitted, bytes of bodies in a second, and streams that are open
+    at once. None: as much as it likes."""
 
     open: int | None = None
     per_second: float | None = None
+    dead_letters: int | None = None
+    bytes_per_second: float | None = None
+    streams: int | None = None
 
 
 NO_LIMITS: Final = Limits()
@@ -161,6 +167,7 @@ USER_ROLES: Final = tuple(role for role in AccessRole if role is not AccessRole.
 _USER_ID_MAX_CHARS: Final = 200
 _RESERVED_IDS: Final = frozenset({"local", "api-key", "broker", "link"})
 _KEY_ID: Final = re.compile(r"k[a-z2-7]{11}")
+_LOCAL_USER: Final = "local:"  # begins the id of an actor who logged in with a password
 
 
 def is_key_id(text: str) -> bool:
@@ -171,13 +178,19 @@ def is_key_id(text: str) -> bool:
 def is_user_id(subject: str) -> bool:
     """True if the subject of a token can stand as an actor: it cannot be taken for another kind of actor."""
     fits = 0 < len(subject) <= _USER_ID_MAX_CHARS and subject.isprintable() and subject == subject.strip()
-    return fits and subject not in _RESERVED_IDS and not is_key_id(subject)
+    return fits and subject not in _RESERVED_IDS and not is_key_id(subject) and not subject.startswith(_LOCAL_USER)
 
 
 def actor_of_user(subject: str, roles: Iterable[AccessRole], tenant: str = DEFAULT_TENANT) -> Actor:
     """The actor that an identity provider knows as `subject`. One without a role may do nothing."""
     given = frozenset(roles)
     return Actor(subject, PrincipalKind.USER, tenant, scopes_of(given, tenant), tenant, roles=given)
+
+
+def actor_of_local_user(name: str, roles: Iterable[AccessRole], tenant: str = DEFAULT_TENANT) -> Actor:
+    """The actor that logged in with the password of this user."""
+    given = frozenset(roles)
+    return Actor(_LOCAL_USER + name, PrincipalKind.USER, tenant, scopes_of(given, tenant), tenant, roles=given)
 
 
 _ADMIN = frozenset({AccessRole.ADMIN})

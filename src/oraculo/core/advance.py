@@ -6,11 +6,12 @@ when the orchestration ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from oraculo.core import compensation, fan_in, loops, maps, reusing, undoing, waiting
+from oraculo.core import compensation, endings, fan_in, loops, maps, policing, reusing, undoing, waiting
 from oraculo.core.events import (
+    AnswerHeld,
     ApprovalAsked,
     ApprovalGiven,
     ApprovalRefused,
@@ -33,27 +34,32 @@ from oraculo.core.events import (
     OrchestrationResumed,
     OrchestrationStarted,
     PlanGrown,
+    PolicyAsked,
+    PolicyEvaluated,
     Resolved,
     ResultsReused,
     SignalReceived,
     TasksAsked,
+    TicketAllocated,
     TicketConcluded,
     TicketFailed,
     TicketRequeued,
     TicketsClosed,
     TicketsDispatched,
     TicketsReused,
+    TicketWithdrawn,
     WaitEnded,
     WaitStarted,
     Woken,
 )
 from oraculo.core.plan import Gate
+from oraculo.core.policies import PolicyPoint
 from oraculo.core.priority import USUAL_PRIORITY
 from oraculo.core.reasons import Reason, ReasonCode, because, expression_fault
 from oraculo.core.resolution import Outcome, Resolution
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_state import Ticket
-from oraculo.core.vocabulary import Ending, FanIn, Kind, Phase, Status
+from oraculo.core.vocabulary import FanIn, Kind, Phase, Status
 
 _INERT_EVENTS = frozenset(  # cause nothing
     (
@@ -61,9 +67,13 @@ _INERT_EVENTS = frozenset(  # cause nothing
         TicketsDispatched,
         AttemptFailed,
         TicketRequeued,
+        TicketWithdrawn,
+        TicketAllocated,
         LateAnswerKept,
         ConflictingAnswerKept,
         NoticeSent,
+        AnswerHeld,
+        PolicyAsked,
         ApprovalAsked,
         TasksAsked,
         OrchestrationPaused,
@@ -75,7 +85,9 @@ _INERT_EVENTS = frozenset(  # cause nothing
 
 def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
     kind = type(event)
-    if kind in _INERT_EVENTS or (state.closed_at is not None and kind is not OrchestrationClosed):
+    if kind is OrchestrationClosed:
+        return [NoticeSent(number, 1) for number in range(len(state.notices))]
+    if kind in _INERT_EVENTS or state.closed_at is not None:
         return []
     match event:
         case TicketConcluded(position) | TicketFailed(position) | WaitEnded(position) | ChildEnded(position):
@@ -110,8 +122,10 @@ def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
             return _undo(state, now)
         case Resolved():
             return _resolved(state, event, now)
+        case PolicyEvaluated():
+            return _judged(state, event, now)
         case PlanGrown():
-            return loops.begun(event) if _is_loop(state, event.owner) else maps.begun(state, event)
+            return loops.begun(state, event) if _is_loop(state, event.owner) else maps.begun(state, event)
         case MapEnded(position):
             return [*maps.rest(state, event), *_gates(state, (position,))]
         case LoopEnded(position):
@@ -121,8 +135,6 @@ def advance(state: Orchestration, event: Event, now: datetime) -> list[Event]:
         case CancelRequested(reason, undo=undo):
             why = because(ReasonCode.CANCELLED, text=reason)
             return _end(state, Status.CANCELADA, why, Status.CANCELADA, undo=undo)
-        case OrchestrationClosed():
-            return [NoticeSent(number, 1) for number in range(len(state.notices))]
         case _:
             return []
 
@@ -132,6 +144,19 @@ def _is_loop(state: Orchestration, position: int) -> bool:
 
 
 def _begun(state: Orchestration, now: datetime) -> list[Event]:
+    if policing.asks_at(state, PolicyPoint.PLAN):
+        return [policing.plan_asked()]
+    return _accepted(state, now)
+
+
+def _judged(state: Orchestration, event: PolicyEvaluated, now: datetime) -> list[Event]:
+    if event.point is not PolicyPoint.PLAN:
+        return policing.evaluated(state, event)
+    refused = policing.refusal(event)
+    return _accepted(state, now) if refused is None else _end(state, Status.ERRO, refused, Status.CANCELADA)
+
+
+def _accepted(state: Orchestration, now: datetime) -> list[Event]:
     return [ApprovalAsked()] if state.plan.approval else _first(state, now)
 
 
@@ -151,7 +176,7 @@ def _released(state: Orchestration, positions: list[int], now: datetime) -> list
 def _released_anew(state: Orchestration, positions: list[int], now: datetime) -> list[Event]:
     profile = state.plan.profile
     if not profile.has_expressions:
-        return [TicketsDispatched(positions, 1)]
+        return [policing.released(state, positions)]
     asked = [position for position in positions if profile.asks(position)]
     events = _started(state, [position for position in positions if not profile.asks(position)], now)
     return [*events, TasksAsked(asked)] if asked else events
@@ -163,7 +188,7 @@ def _started(state: Orchestration, positions: list[int], now: datetime) -> list[
     orders = positions if not waits else [p for p in positions if state.plan.profile.wait(p) is None]
     if state.plan.profile.has_ceiling:
         orders = sorted(orders, key=lambda position: -(state.plan.profile.priority_of(position) or USUAL_PRIORITY))
-    events: list[Event] = [TicketsDispatched(orders, 1)] if orders else []
+    events: list[Event] = [policing.released(state, orders)] if orders else []
     return [*events, *waiting.started(state, waits, now)] if waits else events
 
 
@@ -203,11 +228,13 @@ def _closed(state: Orchestration, positions: Sequence[int], now: datetime, *, re
     return [*events, *maps.following(state, positions, events, reused=reused), *loops.following(state, positions)]
 
 
-def _gates(state: Orchestration, positions: Iterable[int]) -> list[Event]:
+def _gates(state: Orchestration, positions: Sequence[int]) -> list[Event]:
     """The gates that these closed tickets feed, as far as their rule is decided now."""
-    touched: dict[int, None] = {}
-    for position in positions:
-        touched.update(dict.fromkeys(state.plan.tasks[position].feeds))
+    tasks = state.plan.tasks
+    if len(positions) == 1:
+        touched: Iterable[int] = tasks[positions[0]].feeds
+    else:
+        touched = dict.fromkeys(number for position in positions for number in tasks[position].feeds)
     events: list[Event] = []
     for number in touched:
         count = state.gates[number]
@@ -296,7 +323,7 @@ def _maybe_end(state: Orchestration) -> list[Event]:
     undone = [] if state.undoes else _to_undo(state)
     if undone:
         return [compensation.started(state.plan, undone)]
-    status = _ENDINGS[state.plan.ending](state)
+    status = endings.status_of(state)
     units = undoing.wanted(state) if status in (Status.ERRO, Status.CANCELADA) else {}
     if units:
         return [undoing.order(state, units, status)]
@@ -319,58 +346,6 @@ def _to_undo(state: Orchestration) -> list[int]:
     return sorted((p for p in upstream if tickets[p].attempt), reverse=True)  # tasks stand in topological order
 
 
-def _by_gates(state: Orchestration) -> Status:
-    """`erro` when an essential gate failed, `parcial` when a ticket did, else `concluida`."""
-    if any(count.passed is False and gate.essential for gate, count in zip(state.plan.gates, state.gates, strict=True)):
-        return Status.ERRO
-    failed = any(ticket.status in (Status.ERRO, Status.TIMEOUT) for ticket in state.tickets)
-    return Status.PARCIAL if failed else Status.CONCLUIDA
-
-
-def _by_majority(state: Orchestration) -> Status:
-    """`concluida` when every ticket concluded, `erro` when more than half did not, else `parcial`; tickets that undo
-    others do not count."""
-    asked = state.tickets[: state.asked]
-    missing = sum(1 for one in asked if one.status is not Status.CONCLUIDA)
-    if not missing:
-        return Status.CONCLUIDA
-    return Status.ERRO if missing > len(asked) // 2 else Status.PARCIAL
-
-
-def _by_absorption(state: Orchestration) -> Status:
-    """`erro` when a task failed and no fan-in took that in, `cancelada` when only refusals were not taken in, `parcial`
-    when one did, else `concluida`. A map answers for its items, a loop for its rounds."""
-    tickets = state.tickets if state.blocks is None else state.tickets[: state.blocks.planned]
-    failed = [position for position, ticket in enumerate(tickets) if _is_bad(ticket)]
-    left = [position for position in failed if not _is_absorbed(state, position)]
-    if left:
-        return Status.CANCELADA if waiting.behind_refusals(state).issuperset(left) else Status.ERRO
-    partial = failed or state.output_fault is not None or any(one.status is Status.PARCIAL for one in tickets)
-    return Status.PARCIAL if partial else Status.CONCLUIDA
-
-
-def _is_bad(ticket: Ticket) -> bool:
-    if ticket.status is Status.CANCELADA:
-        return ticket.reason is not None and ticket.reason.code in _BLOCKED
-    return ticket.status in (Status.ERRO, Status.TIMEOUT)
-
-
-def _is_absorbed(state: Orchestration, position: int) -> bool:
-    """An optional task is; another one is when it feeds gates, and all of them passed."""
-    feeds = state.plan.tasks[position].feeds
-    return state.plan.profile.optional(position) or (
-        bool(feeds) and all(state.gates[number].passed for number in feeds)
-    )
-
-
-_BLOCKED = (ReasonCode.DEPENDENCY_FAILED, ReasonCode.FAN_IN_UNREACHABLE, ReasonCode.NOT_APPROVED)
-_ENDINGS: dict[Ending, Callable[[Orchestration], Status]] = {
-    Ending.ESSENTIAL: _by_gates,
-    Ending.MAJORITY: _by_majority,
-    Ending.ABSORBED: _by_absorption,
-}
-
-
 def _end(
     state: Orchestration, status: Status, reason: Reason, running_become: Status, *, undo: bool = False
 ) -> list[Event]:
@@ -378,8 +353,8 @@ def _end(
     cancelled."""
     events: list[Event] = []
     if state.open:
-        waiting = [p for p, t in enumerate(state.tickets) if t.phase is Phase.WAITING]
-        running = [p for p, t in enumerate(state.tickets) if t.phase not in (Phase.WAITING, Phase.CLOSED)]
+        waiting = [p for p, t in enumerate(state.tickets) if _is_waiting(t)]
+        running = [p for p, t in enumerate(state.tickets) if t.phase is not Phase.CLOSED and not _is_waiting(t)]
         if running:
             events.append(TicketsClosed(running, running_become, reason))
         if waiting:
@@ -388,3 +363,8 @@ def _end(
     if units:
         return [*events, undoing.order(state, units, status, asked=status is Status.CANCELADA)]
     return [*events, OrchestrationClosed(status)]
+
+
+def _is_waiting(ticket: Ticket) -> bool:
+    """True of a ticket that never started."""
+    return ticket.phase is Phase.WAITING or (ticket.phase is Phase.JUDGED and not ticket.attempt)

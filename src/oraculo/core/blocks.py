@@ -3,7 +3,7 @@
 A block holds the parameters of its items cut at their holes, once, and one row of values for each item; a message is
 spliced from the two. Items of one block share their task and what the profile says of them, and stand in one range of
 positions, so a block is found by bisection, and growing costs what is added, however much there is already. Rounds come
-one at a time, and nothing is kept of those that are over but how they ended.
+one at a time, and nothing is kept of those that are over but how they ended, unless each of them may have to be undone.
 """
 
 from __future__ import annotations
@@ -243,7 +243,9 @@ def take_in(state: Orchestration, event: PlanGrown, at: datetime) -> None:
     state.open += event.count
     state.asks.discard(event.owner)
     rounds = state.blocks.loops.get(event.owner)
-    if rounds is not None:
+    if rounds is None:
+        state.data_bytes += sum(len(value) for row in event.rows for value in row)
+    else:
         _begin_round(state, rounds, task, event.due_at)
 
 
@@ -252,8 +254,13 @@ def _begin_round(state: Orchestration, rounds: Rounds, task: Task, due_at: datet
     that is open, and another, so that an answer without a ticket stays as unclear as it is."""
     *past, position = rounds.positions[-3:]
     if past:
-        before = state.tickets[past[-1]]
-        state.tickets[rounds.owner].dados, before.dados = before.dados, b"null"
+        before, owner = state.tickets[past[-1]], state.tickets[rounds.owner]
+        loop = loop_at(state.plan, rounds.owner)
+        if loop is None or loop.item.undo is None:  # what undoes a round sees what it gave
+            state.data_bytes -= 0 if owner.dados == b"null" else len(owner.dados)
+            owner.dados, before.dados = before.dados, b"null"
+        else:
+            owner.dados = before.dados
     if len(past) == 2 and state.by_name is not None:
         found = state.by_name[task.kind, task.name]
         number = bisect_right(found, past[0]) - 1

@@ -6,10 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from oraculo.core.allocations import Allocation
 from oraculo.core.plan import Plan
+from oraculo.core.policies import PolicyFinding, PolicyPoint, PolicySource
 from oraculo.core.resolution import IdleItems, Resolution
 from oraculo.core.reuse import Origin, ReusedResult, ReusedRows
-from oraculo.core.vocabulary import Kind, Status
+from oraculo.core.vocabulary import Cause, Kind, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,27 @@ class RequeueTicket:
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawTicket:
+    """Take an attempt back from the worker that has it; the next one goes out after `wait`, None: at once."""
+
+    position: int
+    attempt: int
+    cause: Cause
+    worker: str = ""
+    wait: timedelta | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateTicket:
+    """Give an attempt to the worker that was chosen for it."""
+
+    position: int
+    attempt: int
+    allocation: Allocation
+
+
+@dataclass(frozen=True, slots=True)
 class Approve:
     """A human decided on a plan, or on one of its tasks, that waits for it."""
 
@@ -161,6 +184,17 @@ class Grow:
     idle: list[IdleItems] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Judge:
+    """What the policies said of these (position, attempt): all are allowed but those with a finding that says
+    otherwise."""
+
+    point: PolicyPoint
+    tickets: list[tuple[int, int]]
+    findings: list[PolicyFinding]
+    source: PolicySource
+
+
 Command = (
     Start
     | Reuse
@@ -176,5 +210,8 @@ Command = (
     | RecordDelivery
     | Resolve
     | RequeueTicket
+    | WithdrawTicket
+    | AllocateTicket
     | Grow
+    | Judge
 )

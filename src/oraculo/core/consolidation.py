@@ -152,7 +152,7 @@ def _collected(state: Orchestration, position: int, ticket: Ticket, since: datet
     if spec is not None:
         dados = results(state, position) if task.kind is Kind.MAPA else last_result(ticket)
         task = spec.task
-    entry: dict[str, Any] = {task.kind.key: task.name, "status": ticket.status, "dados": dados}
+    entry: dict[str, Any] = {task.kind.key: task.name or None, "status": ticket.status, "dados": dados}
     if since is not None and (ticket.closed_at is None or ticket.closed_at > since):
         entry |= {"status": Status.PENDENTE, "dados": None}
     name = state.plan.profile.name_of(position)

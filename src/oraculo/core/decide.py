@@ -8,14 +8,28 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from oraculo.core import loops, maps, notices, pausing, requeue, results, reusing, waiting
+from oraculo.core import (
+    allocating,
+    loops,
+    maps,
+    notices,
+    pausing,
+    policing,
+    requeue,
+    results,
+    reusing,
+    waiting,
+    withdrawing,
+)
 from oraculo.core.commands import (
+    AllocateTicket,
     Approve,
     Cancel,
     Command,
     ConfirmCancel,
     ConfirmDispatch,
     Grow,
+    Judge,
     PauseRun,
     RecordDelivery,
     RecordResult,
@@ -26,6 +40,7 @@ from oraculo.core.commands import (
     Signal,
     Start,
     Wake,
+    WithdrawTicket,
 )
 from oraculo.core.events import (
     CancelRequested,
@@ -62,6 +77,12 @@ def decide(state: Orchestration, command: Command, now: datetime) -> tuple[list[
         case RequeueTicket():
             requeued, verdict = requeue.requeue(state, command)
             return ([requeued] if requeued else []), verdict
+        case WithdrawTicket():
+            withdrawn, verdict = withdrawing.withdraw(state, command)
+            return ([withdrawn] if withdrawn else []), verdict
+        case AllocateTicket():
+            allocated, verdict = allocating.allocate(state, command)
+            return ([allocated] if allocated else []), verdict
         case Approve():
             return waiting.decided(state, command)
         case Signal():
@@ -73,6 +94,8 @@ def decide(state: Orchestration, command: Command, now: datetime) -> tuple[list[
             return _resolve(state, command)
         case Grow():
             return _grow(state, command, now)
+        case Judge():
+            return policing.judge(state, command)
         case Reuse():
             reused = reusing.decided(state, command)
             return ([reused], Verdict.APPLIED) if reused is not None else ([], Verdict.IDLE)
@@ -121,5 +144,7 @@ def _wake(state: Orchestration, now: datetime) -> tuple[list[Event], Verdict]:
             events.append(loops.timed_out(state, timer) if looped else maps.timed_out(state, timer))
         elif state.tickets[timer].phase is Phase.HELD:
             events.append(waiting.out_of_time(state, timer))
-    events += [TicketsDispatched(positions, attempt) for attempt, positions in sorted(again.items())]
+    for attempt, positions in sorted(again.items()):
+        first = attempt == 1  # the next round of a loop
+        events.append(policing.released(state, positions) if first else TicketsDispatched(positions, attempt))
     return ([Woken(), *events], Verdict.APPLIED) if events else ([], Verdict.IDLE)

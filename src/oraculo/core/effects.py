@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from oraculo.core import policing
 from oraculo.core.notice_state import NoticePhase
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Kind
@@ -49,11 +50,16 @@ class Evaluate:
 
 
 @dataclass(slots=True)
+class AskPolicies:
+    """Ask the policies for the verdicts that the state waits for; they come back as Judge."""
+
+
+@dataclass(slots=True)
 class Recall:
     """Do not send the orders that were asked for and are not on their way yet; they are asked for anew later."""
 
 
-Effect = Publish | Notify | Evaluate | Recall | Begin | EndChildren
+Effect = Publish | Notify | Evaluate | AskPolicies | Recall | Begin | EndChildren
 
 
 def owed_orders(state: Orchestration) -> list[tuple[int, int]]:
@@ -91,6 +97,8 @@ def owed_effects(state: Orchestration, forgotten: Callable[[str], bool] | None =
         effects.append(Recall())
     if state.asks_anything:
         effects.append(Evaluate())
+    if policing.owed(state):
+        effects.append(AskPolicies())
     for number, notice in enumerate(state.notices):
         if notice.phase is NoticePhase.OWED:
             effects.append(Notify(number, notice.attempt))

@@ -7,17 +7,20 @@ replaying the mirrors through `step` must give the same events again.
     Reuse           → ResultsReused
     ConfirmDispatch → DispatchConfirmed
     RecordResult    → TicketConcluded · AttemptFailed · TicketFailed · LateAnswerKept · ConflictingAnswerKept ·
-                      ChildEnded
+                      ChildEnded · AnswerHeld
     ConfirmCancel   → ChildrenCancelled
     Wake            → Woken
     Cancel          → CancelRequested
     PauseRun        → OrchestrationPaused
     ResumeRun       → OrchestrationResumed
     RequeueTicket   → TicketRequeued
+    WithdrawTicket  → TicketWithdrawn
+    AllocateTicket  → TicketAllocated
     Approve         → ApprovalGiven · ApprovalRefused
     Signal          → SignalReceived
     Resolve         → Resolved
     Grow            → PlanGrown · Resolved
+    Judge           → PolicyEvaluated
     RecordDelivery  → NoticeDelivered · NoticeFailed · NoticeGivenUp
 
 A mirror of a request names its actor. None: it came from a queue and the sender is unknown, a deadline
@@ -29,7 +32,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from oraculo.core.allocations import Allocation
 from oraculo.core.plan import Added, Plan
+from oraculo.core.policies import PolicyFinding, PolicyPoint, PolicySource
 from oraculo.core.reasons import Reason
 from oraculo.core.resolution import IdleItems, Resolution
 from oraculo.core.reuse import Origin, ReusedResult, ReusedRows
@@ -158,6 +163,28 @@ class TicketRequeued:
 
 
 @dataclass(slots=True)
+class TicketWithdrawn:
+    """An attempt was taken back from `worker` and used up none; the next one is owed after `wait`, None: at once."""
+
+    ticket: int
+    attempt: int
+    cause: Cause
+    worker: str = ""
+    wait: timedelta | None = None
+    actor: str | None = None
+
+
+@dataclass(slots=True)
+class TicketAllocated:
+    """An attempt was given to a worker that asked, by a choice among those that were there. Replaying a journal asks no
+    registry: it is all here."""
+
+    ticket: int
+    attempt: int
+    allocation: Allocation
+
+
+@dataclass(slots=True)
 class LateAnswerKept:
     """It came when its attempt was over. Kept and shown; it changes nothing."""
 
@@ -215,6 +242,37 @@ class Resolved:
 
     resolutions: list[Resolution]
     output: Resolution | None = None
+
+
+@dataclass(slots=True)
+class PolicyAsked:
+    """These (position, attempt) wait for a verdict of the policies: the plan, or tickets that may start otherwise."""
+
+    point: PolicyPoint
+    tickets: list[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class PolicyEvaluated:
+    """What the policies said. All of `tickets` are allowed but those with a finding that says otherwise. Replaying a
+    journal asks no policies: it is all here."""
+
+    point: PolicyPoint
+    tickets: list[tuple[int, int]]
+    findings: list[PolicyFinding]
+    source: PolicySource
+
+
+@dataclass(slots=True)
+class AnswerHeld:
+    """A worker answered that it is done; the answer counts when the policies allow it."""
+
+    ticket: int
+    attempt: int
+    dados: bytes
+    erros: list[dict[str, object]]
+    digest: int
+    actor: str | None = None
 
 
 @dataclass(slots=True)
@@ -392,17 +450,18 @@ class NoticeGivenUp:
 Event = (
     OrchestrationStarted | ResultsReused | TicketsReused | MapRestored
     | TicketsDispatched | DispatchConfirmed | TicketConcluded | ChildEnded
-    | ChildrenCancelled | AttemptFailed | TicketFailed | TicketRequeued | LateAnswerKept
+    | ChildrenCancelled | AttemptFailed | TicketFailed | TicketRequeued | TicketWithdrawn | LateAnswerKept
     | ConflictingAnswerKept | TicketsClosed | FanInClosed | TasksAsked | Resolved | PlanGrown | MapEnded
     | LoopEnded | Woken | CancelRequested | OrchestrationPaused | OrchestrationResumed | ApprovalAsked
     | ApprovalGiven | ApprovalRefused | SignalReceived | WaitStarted | WaitEnded | CompensationStarted
     | OrchestrationClosed | NoticeSent | NoticeDelivered | NoticeFailed | NoticeGivenUp
+    | PolicyAsked | PolicyEvaluated | AnswerHeld | TicketAllocated
 )  # fmt: skip
 
 _CAUSED = (
-    OrchestrationStarted | TicketConcluded | AttemptFailed | TicketFailed | TicketRequeued | LateAnswerKept
-    | ConflictingAnswerKept | CancelRequested | OrchestrationPaused | OrchestrationResumed | ApprovalGiven
-    | ApprovalRefused | SignalReceived
+    OrchestrationStarted | TicketConcluded | AttemptFailed | TicketFailed | TicketRequeued | TicketWithdrawn
+    | LateAnswerKept | ConflictingAnswerKept | CancelRequested | OrchestrationPaused | OrchestrationResumed
+    | ApprovalGiven | ApprovalRefused | SignalReceived | AnswerHeld
 )  # fmt: skip
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from oraculo.core import pausing
+from oraculo.core import pausing, policing
 from oraculo.core.blocks import Rounds, loop_at
 from oraculo.core.commands import Grow
-from oraculo.core.events import Event, LoopEnded, PlanGrown, Resolved, TasksAsked, TicketsClosed, TicketsDispatched
+from oraculo.core.events import Event, LoopEnded, PlanGrown, Resolved, TasksAsked, TicketsClosed
 from oraculo.core.plan import MAX_TASKS
 from oraculo.core.reasons import ReasonCode, because
 from oraculo.core.resolution import Obstacle, Outcome, Resolution
@@ -48,9 +48,9 @@ def grow(state: Orchestration, command: Grow, now: datetime) -> tuple[list[Event
     return [grown], Verdict.APPLIED
 
 
-def begun(event: PlanGrown) -> list[Event]:
+def begun(state: Orchestration, event: PlanGrown) -> list[Event]:
     """A round without a pause before it starts at once."""
-    return [TicketsDispatched([event.first], 1)] if event.due_at is None else []
+    return [policing.released(state, [event.first])] if event.due_at is None else []
 
 
 def following(state: Orchestration, closed: Iterable[int]) -> list[Event]:

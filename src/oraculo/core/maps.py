@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from oraculo.core import fan_in
+from oraculo.core import fan_in, policing
 from oraculo.core.blocks import Block, Rounds, map_at
 from oraculo.core.commands import Grow
 from oraculo.core.events import (
@@ -18,7 +18,6 @@ from oraculo.core.events import (
     PlanGrown,
     Resolved,
     TicketsClosed,
-    TicketsDispatched,
     TicketsReused,
 )
 from oraculo.core.fan_in import POLICIES, GateCount
@@ -108,7 +107,7 @@ def _first(state: Orchestration, block: Block) -> list[Event]:
     room = block.total if block.at_once is None else block.at_once
     first = [position for position in block.positions if position not in idle][:room]
     if first:
-        events.append(TicketsDispatched(first, 1))
+        events.append(policing.released(state, first))
     return events or [FanInClosed(block.gate, True)]
 
 
@@ -142,7 +141,7 @@ def following(
         if running and block.gate not in over and state.gates[block.gate].passed is None:
             started = _waiting(state, block) if reused and block.at_once is None else _next(state, block)
             if started:
-                events.append(TicketsDispatched(started, 1))
+                events.append(policing.released(state, started))
     return events
 
 
@@ -164,7 +163,9 @@ def _next(state: Orchestration, block: Block) -> list[int]:
 
 
 def concluded(state: Orchestration, block: Block, passed: bool) -> list[Event]:
-    """The fan-in over the items of a map is decided, and with it the map."""
+    """The fan-in over the items of a map is decided, and with it the map, unless that was closed by the same step."""
+    if state.tickets[block.owner].phase is Phase.CLOSED:
+        return []
     count = state.gates[block.gate]
     if passed:
         return [MapEnded(block.owner, Status.PARCIAL if count.failed else Status.CONCLUIDA)]

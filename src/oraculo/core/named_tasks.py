@@ -107,8 +107,8 @@ class NamedTasks(Profile):
         object.__setattr__(self, "_has_priorities", said)
         self._undoable.extend(
             position
-            for position, one in enumerate(self.named)
-            if one.undo is not None or (one.map is not None and one.map.item.undo is not None)
+            for position, (one, body) in enumerate(bodies)
+            if one.undo is not None or (body is not None and body.item.undo is not None)
         )
         self._positions.update((one.name, position) for position, one in enumerate(self.named))
 

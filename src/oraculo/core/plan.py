@@ -13,7 +13,9 @@ from datetime import timedelta
 from types import MappingProxyType
 
 from oraculo.core import fan_in
+from oraculo.core.policies import PolicyPoint
 from oraculo.core.profile import PLAIN, Profile, TaskSpec
+from oraculo.core.uniqueness import Uniqueness
 from oraculo.core.vocabulary import Ending, FanIn, Kind
 from oraculo.errors import PlanError
 
@@ -99,6 +101,8 @@ class Plan:
     profile: Profile = PLAIN  # what it is beyond this
     labels: tuple[str, ...] = ()  # what users look for it by
     parent: Parent | None = None  # of a child
+    policies: tuple[PolicyPoint, ...] = ()  # when policies are asked about it
+    unique: Uniqueness | None = None  # of a request that exists once
 
     @property
     def queues(self) -> set[str]:

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 from oraculo.core.resolution import Obstacle, Resolution
 
+MESSAGE_REFUSED = "mensagem_recusada"  # the code of an error: no broker will ever take this order
+
 
 class ReasonCode(StrEnum):
     """The codes, with the parameters of each."""
@@ -36,6 +38,8 @@ class ReasonCode(StrEnum):
     NO_ANSWER = "no_answer"  # queue, seconds and attempt: nothing came before the deadline of an attempt
     NO_DETAIL = "no_detail"  # a worker answered that it failed, and not how
     NO_MESSAGE = "no_message"  # a ticket of Fluxo C came back FAILED, and not why
+    POLICY_REFUSED = "policy_refused"  # point and text: which rules were not kept
+    POLICY_UNDECIDED = "policy_undecided"  # point and text: the policies could not be asked, and closed is closed
     TEXT = "text"  # text: a sentence of an older journal that has no code
 
 

@@ -12,12 +12,14 @@ from typing import Protocol
 
 from oraculo.core import events as ev
 from oraculo.core.commands import (
+    AllocateTicket,
     Approve,
     Cancel,
     Command,
     ConfirmCancel,
     ConfirmDispatch,
     Grow,
+    Judge,
     PauseRun,
     RecordDelivery,
     RecordResult,
@@ -28,6 +30,7 @@ from oraculo.core.commands import (
     Signal,
     Start,
     Wake,
+    WithdrawTicket,
 )
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.step import Step, step
@@ -79,12 +82,20 @@ def cause_of(events: Sequence[ev.Event]) -> Command:
             return _answer(ok, dados, erros, definitivo, attempt, digest, position, actor)
         case ev.Resolved(resolutions, output):
             return Resolve(resolutions, output)
+        case ev.PolicyEvaluated(point, tickets, findings, source):
+            return Judge(point, tickets, findings, source)
+        case ev.AnswerHeld(position, attempt, dados, erros, digest, actor):
+            return _answer(True, dados, erros, False, attempt, digest, position, actor)
         case ev.PlanGrown(owner, _first, offset, count, total, rows, template, idle, _due_at):
             return Grow(owner, offset, count, total, rows, template, idle)
         case ev.Woken():
             return Wake()
         case ev.TicketRequeued(position, attempt, actor):
             return RequeueTicket(position, attempt - 1, actor)
+        case ev.TicketWithdrawn(position, attempt, cause, worker, wait, actor):
+            return WithdrawTicket(position, attempt, cause, worker, wait, actor)
+        case ev.TicketAllocated(position, attempt, allocation):
+            return AllocateTicket(position, attempt, allocation)
         case ev.CancelRequested(reason, actor, undo):
             return Cancel(reason, actor, undo)
         case ev.OrchestrationPaused(reason, actor):

@@ -48,7 +48,7 @@ def _has_consequence(state: Orchestration, position: int) -> bool:
 def is_exhausted(state: Orchestration, event: TicketFailed) -> bool:
     """True when a ticket failed because no attempt was left, and not because its worker said that none would help."""
     task = state.plan.tasks[event.ticket]
-    return task.kind.is_sent and event.attempt >= task.max_attempts and not event.definitivo
+    return task.kind.is_sent and state.tickets[event.ticket].used >= task.max_attempts and not event.definitivo
 
 
 def reopen(state: Orchestration, position: int, attempt: int) -> None:

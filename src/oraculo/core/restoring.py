@@ -41,4 +41,5 @@ def take_over(state: Orchestration, position: int, at: datetime) -> None:
     assert state.reuse is not None
     known, ticket = state.reuse.results.pop(position), state.tickets[position]
     ticket.dados, ticket.erros = known.dados, known.erros or None
+    state.data_bytes += len(known.dados)
     ticket.reused, ticket.attempt, ticket.dispatched_at = True, 1, at

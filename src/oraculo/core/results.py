@@ -6,8 +6,8 @@ The rules, in the order they are asked:
 2. *Which attempt?* By `tentativa`; without one, the current attempt. An attempt that was answered already makes the
    message a duplicate when it says the same again. When it says something else it conflicts: kept and shown, without
    effect; a ticket holds a few of those, and what comes then is refused, which keeps it too. An attempt that is over
-   (it timed out, was cancelled) makes it late: kept and shown, without effect. An attempt that was never made is
-   refused.
+   (it timed out, was cancelled) makes it late: kept and shown, without effect. One that was withdrawn counts when it
+   went well (core/withdrawing.py). An attempt that was never made is refused.
 3. *And then?* Success closes the ticket. A failure is tried again while attempts are left, unless it is `definitivo`.
    The wait has full jitter, hashed from ticket and attempt, so that the same journal gives the same waits.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import zlib
 from datetime import datetime, timedelta
 
+from oraculo.core import policing
 from oraculo.core.commands import RecordResult
 from oraculo.core.digests import content_of
 from oraculo.core.events import (
@@ -34,6 +35,7 @@ from oraculo.core.plan import Backoff
 from oraculo.core.reasons import Reason, ReasonCode, because
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Cause, Kind, Status, Verdict
+from oraculo.core.withdrawing import counts_after_all
 
 CONFLICTS_MAX = 8  # answers that disagree, kept with one ticket; never fewer, or older journals do not replay
 
@@ -52,7 +54,8 @@ def record(state: Orchestration, answer: RecordResult, now: datetime) -> tuple[E
         return None, Verdict.WRONG_ATTEMPT
     if ticket.answered >> attempt & 1:
         return _again(state, position, attempt, answer)
-    if not state.wants_answer(position, attempt):
+    wanted = state.wants_answer(position, attempt) or (answer.ok and counts_after_all(state, position, attempt))
+    if not wanted:
         if state.plan.tasks[position].kind is Kind.FILHA:
             return None, Verdict.IDLE  # its parent has ended it, and hears that it has ended
         late = LateAnswerKept(
@@ -61,6 +64,8 @@ def record(state: Orchestration, answer: RecordResult, now: datetime) -> tuple[E
         return late, Verdict.LATE
     if answer.ok and answer.child is not None:
         return ChildEnded(position, attempt, answer.child, answer.dados, answer.digest), Verdict.APPLIED
+    if answer.ok and policing.holds_answer(state, position):
+        return policing.held(position, attempt, answer), Verdict.APPLIED
     if answer.ok:
         concluded = TicketConcluded(position, attempt, answer.dados, answer.erros, answer.digest, answer.actor)
         return concluded, Verdict.APPLIED
@@ -109,7 +114,7 @@ def failed(
     profile = state.plan.profile
     final = definitivo or profile.is_final(position, [erro.get("codigo") for erro in erros])
     whole = cause is Cause.TIMEOUT and task.kind is Kind.FILHA  # there is no further attempt
-    if final or whole or ticket.attempt >= task.max_attempts:
+    if final or whole or ticket.used >= task.max_attempts:
         status = Status.TIMEOUT if cause is Cause.TIMEOUT else Status.ERRO
         return TicketFailed(position, ticket.attempt, status, erros, dados, definitivo, digest, fault, actor)
     backoff = profile.backoff(position) or state.plan.backoff

@@ -18,6 +18,7 @@ from oraculo.core.events import (
 )
 from oraculo.core.reasons import Reason, ReasonCode, because
 from oraculo.core.ticket_state import Ticket
+from oraculo.core.vocabulary import Status
 
 Language = Literal["pt", "en"]
 Params = dict[str, str]
@@ -45,8 +46,18 @@ _PLACED = (  # say where, and what is wrong there
 )
 
 
-def _placed(params: Params) -> str:
-    return ": ".join(part for part in (params["word"], params["expression"], params["detail"]) if part)
+def _placed(skipped: str) -> Callable[[Params], str]:
+    """`skipped` says of a task that it was skipped, where the detail names those that gave nothing."""
+
+    def placed(params: Params) -> str:
+        detail, opening, gone = params["detail"].rpartition(" [")
+        if opening and gone.endswith("]"):
+            detail += opening + gone.replace(f": {Status.IGNORADA.value}", skipped)
+        else:
+            detail = params["detail"]
+        return ": ".join(part for part in (params["word"], params["expression"], detail) if part)
+
+    return placed
 
 
 def _awaited_pt(params: Params) -> str:
@@ -63,10 +74,10 @@ _PT: dict[ReasonCode, Callable[[Params], str]] = {
     ReasonCode.DEPENDENCY_FAILED: lambda _: "uma dependência falhou",
     ReasonCode.DEPENDENCIES_SKIPPED: lambda _: "tudo de que depende foi ignorado",
     ReasonCode.CONDITION_FALSE: lambda p: f"a condição {p['expression']} é falsa{_seen(p['detail'])}",
-    **dict.fromkeys(_PLACED, _placed),
+    **dict.fromkeys(_PLACED, _placed(" foi ignorada")),
     ReasonCode.ROUND_FAILED: lambda p: f"a rodada {p['index']} terminou como {p['status']}{_because(p['text'])}",
     ReasonCode.LOOP_SPENT: lambda p: f"{p['rounds']} rodadas, e a condição pare_quando não ficou verdadeira",
-    ReasonCode.ITEMS_FAILED: lambda p: f"{p['failed']} de {p['total']} itens falharam",
+    ReasonCode.ITEMS_FAILED: lambda p: f"{p['failed']} de {p['total']} itens falharam: os outros não bastam ao fan_in",
     ReasonCode.NOT_IN_TIME: lambda p: f"não terminou em {p['seconds']} s",
     ReasonCode.DEADLINE_PASSED: lambda _: "o prazo da orquestração terminou",
     ReasonCode.CANCELLED: lambda p: p["text"] or "cancelada a pedido",
@@ -76,6 +87,8 @@ _PT: dict[ReasonCode, Callable[[Params], str]] = {
     ReasonCode.NO_ANSWER: lambda p: f"sem resposta de {p['queue']} em {p['seconds']} s (tentativa {p['attempt']})",
     ReasonCode.NO_DETAIL: lambda _: "o worker respondeu erro sem dizer qual",
     ReasonCode.NO_MESSAGE: lambda _: "o worker respondeu FAILED sem dizer por quê",
+    ReasonCode.POLICY_REFUSED: lambda p: f"recusado pelas políticas{_because(p['text'])}",
+    ReasonCode.POLICY_UNDECIDED: lambda p: f"as políticas não puderam ser consultadas{_because(p['text'])}",
     ReasonCode.TEXT: lambda p: p["text"],
 }
 _EN: dict[ReasonCode, Callable[[Params], str]] = {
@@ -84,10 +97,10 @@ _EN: dict[ReasonCode, Callable[[Params], str]] = {
     ReasonCode.DEPENDENCY_FAILED: lambda _: "a dependency failed",
     ReasonCode.DEPENDENCIES_SKIPPED: lambda _: "everything it depends on was skipped",
     ReasonCode.CONDITION_FALSE: lambda p: f"the condition {p['expression']} is false{_seen(p['detail'])}",
-    **dict.fromkeys(_PLACED, _placed),
+    **dict.fromkeys(_PLACED, _placed(" was skipped")),
     ReasonCode.ROUND_FAILED: lambda p: f"round {p['index']} ended as {p['status']}{_because(p['text'])}",
     ReasonCode.LOOP_SPENT: lambda p: f"{p['rounds']} rounds, and the condition stop_when did not become true",
-    ReasonCode.ITEMS_FAILED: lambda p: f"{p['failed']} of {p['total']} items failed",
+    ReasonCode.ITEMS_FAILED: lambda p: f"{p['failed']} of {p['total']} items failed: too few are left for its fan_in",
     ReasonCode.NOT_IN_TIME: lambda p: f"not done in {p['seconds']} s",
     ReasonCode.DEADLINE_PASSED: lambda _: "the deadline of the orchestration passed",
     ReasonCode.CANCELLED: lambda p: p["text"] or "cancelled on request",
@@ -97,6 +110,8 @@ _EN: dict[ReasonCode, Callable[[Params], str]] = {
     ReasonCode.NO_ANSWER: lambda p: f"no answer from {p['queue']} in {p['seconds']} s (attempt {p['attempt']})",
     ReasonCode.NO_DETAIL: lambda _: "the worker answered erro without saying which",
     ReasonCode.NO_MESSAGE: lambda _: "the worker answered FAILED without saying why",
+    ReasonCode.POLICY_REFUSED: lambda p: f"refused by the policies{_because(p['text'])}",
+    ReasonCode.POLICY_UNDECIDED: lambda p: f"the policies could not be asked{_because(p['text'])}",
     ReasonCode.TEXT: lambda p: p["text"],
 }
 _TABLES: dict[Language, dict[ReasonCode, Callable[[Params], str]]] = {"pt": _PT, "en": _EN}
@@ -110,6 +125,8 @@ _ERROR_CODES = {
     ReasonCode.LOOP_SPENT: "no_maximo",
     ReasonCode.ITEMS_FAILED: "itens_com_falha",
     ReasonCode.WAIT_TOO_LONG: "expressao",
+    ReasonCode.POLICY_REFUSED: "politica",
+    ReasonCode.POLICY_UNDECIDED: "politica",
 }
 _FINAL = (
     ReasonCode.DEADLINE_PASSED,
@@ -119,6 +136,8 @@ _FINAL = (
     ReasonCode.ITEMS_FAILED,
     ReasonCode.WAIT_EXPIRED,
     ReasonCode.WAIT_TOO_LONG,
+    ReasonCode.POLICY_REFUSED,
+    ReasonCode.POLICY_UNDECIDED,
 )
 
 

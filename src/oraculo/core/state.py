@@ -12,7 +12,7 @@ from datetime import datetime
 from heapq import heappop, heappush
 from typing import assert_never
 
-from oraculo.core import blocks, pausing, restoring, undoing, waits
+from oraculo.core import allocating, blocks, pausing, policing, restoring, undoing, waits, withdrawing
 from oraculo.core import events as ev
 from oraculo.core.blocks import Blocks
 from oraculo.core.fan_in import GateCount
@@ -63,6 +63,7 @@ class Orchestration:
     output: bytes = b"null"
     output_resolved: bool = False
     output_fault: Reason | None = None
+    policy: policing.PolicyState | None = None  # what policies were asked; None before they are
     blocks: Blocks | None = None  # the items of its maps and the rounds of its loops; None before there are any
     owed: set[int] = field(default_factory=set)  # positions whose message no broker has confirmed
     to_end: dict[int, int] = field(default_factory=dict)  # children that have to end: position → attempt
@@ -71,6 +72,7 @@ class Orchestration:
     kept: dict[str, None] = field(default_factory=dict)  # ids of those that no wait has taken, in their order
     paused: PauseState | None = None
     pauses: int = 0  # how many there were
+    data_bytes: int = 0  # about how much data it holds: what tickets gave, and rows of maps
     # Two indexes, not facts: a heap of (instant, position or ~notice) that may hold stale entries, and the positions of
     # each destination, made when the first answer without a ticket_id comes.
     timers: list[tuple[datetime, int]] = field(default_factory=list, compare=False)
@@ -169,9 +171,15 @@ class Orchestration:
     @property
     def owes(self) -> int:
         """How many things the world is owed and may be given, evaluations included; orders wait while it is paused."""
-        notices = sum(1 for notice in self.notices if notice.phase is NoticePhase.OWED)
-        orders = len(self.owed) if self.paused is None else 0
-        return orders + len(self.asks) + self.asks_output + len(self.to_end) + notices
+        owed = len(self.asks) + self.asks_output + len(self.to_end)
+        if self.paused is None:
+            owed += len(self.owed)
+        if self.policy is not None:
+            owed += len(self.policy.owed)
+        for notice in self.notices:
+            if notice.phase is NoticePhase.OWED:
+                owed += 1
+        return owed
 
 
 def begin(event: ev.OrchestrationStarted, at: datetime) -> Orchestration:
@@ -200,6 +208,7 @@ def _close(state: Orchestration, position: int, status: Status, at: datetime) ->
         del state.held[task.name][position]
     if task.kind is Kind.FILHA and (ticket.phase is Phase.OWED or ticket.phase is Phase.RUNNING):
         state.to_end[position] = ticket.attempt
+    judged = ticket.phase is Phase.JUDGED and policing.let_go(state, position)
     ticket.status = status
     ticket.phase = Phase.CLOSED
     ticket.closed_at = at
@@ -212,7 +221,7 @@ def _close(state: Orchestration, position: int, status: Status, at: datetime) ->
     state.open -= 1
     if state.status is Status.PENDENTE:
         state.status = Status.EM_EXECUCAO
-    if state.blocks is not None and ticket.attempt:
+    if state.blocks is not None and (ticket.attempt or judged):
         state.blocks.closed(position)
     if state.windows:
         undoing.closed(state, position)
@@ -234,17 +243,9 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
         case ev.TicketConcluded(position, attempt, dados, erros, digest):
             ticket = state.tickets[position]
             ticket.dados, ticket.erros, ticket.fault = dados, erros or None, None
+            state.data_bytes += len(dados)
             ticket.take_last_answer(attempt, digest)
             _close(state, position, Status.CONCLUIDA, at)
-        case ev.ChildEnded(position, attempt, status, dados, digest):
-            ticket = state.tickets[position]
-            ticket.dados, ticket.erros, ticket.fault = dados, None, None
-            ticket.take_last_answer(attempt, digest)
-            _close(state, position, status, at)
-            del state.to_end[position]
-        case ev.ChildrenCancelled(children):
-            for position, _attempt in children:
-                del state.to_end[position]
         case ev.DispatchConfirmed(confirmed):
             started = pausing.clock(state, at)
             for position, attempt in confirmed:
@@ -257,15 +258,15 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
                     state.arm(position, due)
             state.status = Status.EM_EXECUCAO
         case ev.TicketsDispatched(positions, attempt):
+            fresh = policing.fresh(state, positions)
             for position in positions:
                 ticket = state.tickets[position]
                 ticket.phase, ticket.attempt, ticket.status = Phase.OWED, attempt, Status.PENDENTE
                 ticket.due_at = ticket.started_at = None
-                if ticket.dispatched_at is None:
-                    ticket.dispatched_at = at
+                ticket.dispatched_at = ticket.dispatched_at or at
             state.owed.update(positions)
             if state.blocks is not None and attempt == 1:
-                state.blocks.started(positions)
+                state.blocks.started(fresh)
             if state.windows and attempt == 1:
                 undoing.started(state, positions)
         case ev.FanInClosed(number, passed):
@@ -274,6 +275,7 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
             ticket = state.tickets[position]
             ticket.status, ticket.phase, ticket.due_at = Status.PENDENTE, Phase.BACKOFF, retry_at
             ticket.erros, ticket.fault, ticket.dados = erros or None, fault, dados
+            state.data_bytes += len(dados)
             ticket.causes = [*(ticket.causes or ()), cause]
             if cause is Cause.ERRO:
                 ticket.take_answer(attempt, digest)
@@ -283,13 +285,31 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
         case ev.TicketFailed(position, attempt, status, erros, dados, _definitivo, digest, fault):
             ticket = state.tickets[position]
             ticket.erros, ticket.fault, ticket.dados = erros or None, fault, dados
+            state.data_bytes += len(dados)
             if status is Status.ERRO:
                 ticket.take_last_answer(attempt, digest)
             _close(state, position, status, at)
             if status is Status.ERRO and state.to_end:
                 state.to_end.pop(position, None)  # it has ended by itself, or is none of ours
+        case ev.OrchestrationClosed(status):
+            state.status, state.closed_at, state.asks_output, state.paused = status, at, False, None
+            policing.close(state)
+        case ev.ChildEnded(position, attempt, status, dados, digest):
+            ticket = state.tickets[position]
+            ticket.dados, ticket.erros, ticket.fault = dados, None, None
+            state.data_bytes += len(dados)
+            ticket.take_last_answer(attempt, digest)
+            _close(state, position, status, at)
+            del state.to_end[position]
+        case ev.ChildrenCancelled(children):
+            for position, _attempt in children:
+                del state.to_end[position]
         case ev.TicketRequeued(position, attempt):
             reopen(state, position, attempt)
+        case ev.TicketWithdrawn():
+            withdrawing.take_back(state, event, at)
+        case ev.TicketAllocated():
+            allocating.note(state, event, at)
         case ev.TicketsClosed(positions, status, reason):
             for position in positions:
                 ticket = state.tickets[position]
@@ -297,8 +317,6 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
                 if status is Status.TIMEOUT or status is Status.ERRO:
                     ticket.erros, ticket.fault = None, reason
                 _close(state, position, status, at)
-        case ev.OrchestrationClosed(status):
-            state.status, state.closed_at, state.asks_output, state.paused = status, at, False, None
         case ev.TasksAsked(positions, output):
             state.asks.update(positions)
             state.asks_output = output
@@ -313,6 +331,8 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
                 state.asks_output, state.output_resolved, state.output = False, True, output.value
                 if output.outcome is Outcome.FAIL:
                     state.output_fault = expression_fault(output)
+        case ev.PolicyAsked() | ev.PolicyEvaluated() | ev.AnswerHeld():
+            policing.evolve(state, event)
         case ev.PlanGrown():
             blocks.take_in(state, event, at)
         case ev.ResultsReused():
@@ -334,21 +354,11 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
             ticket.take_answer(attempt, digest)
             ticket.digest = ticket.digest or digest
         case ev.ConflictingAnswerKept(position):
-            ticket = state.tickets[position]
-            ticket.conflicts = [*(ticket.conflicts or ()), event]
-        case ev.NoticeSent(number, attempt):
-            notice = state.notices[number]
-            notice.phase, notice.attempt, notice.due_at = NoticePhase.OWED, attempt, None
-        case ev.NoticeDelivered(number, _attempt, detail):
-            notice = state.notices[number]
-            notice.phase, notice.detail = NoticePhase.DELIVERED, detail
-        case ev.NoticeFailed(number, _attempt, detail, retry_at, _retry_after):
-            notice = state.notices[number]
-            notice.phase, notice.detail, notice.due_at = NoticePhase.BACKOFF, detail, retry_at
-            state.arm(~number, retry_at)
-        case ev.NoticeGivenUp(number, _attempt, detail, _final, _retry_after):
-            notice = state.notices[number]
-            notice.phase, notice.detail = NoticePhase.GIVEN_UP, detail
+            state.tickets[position].conflicts = [*(state.tickets[position].conflicts or ()), event]
+        case ev.NoticeSent() | ev.NoticeDelivered() | ev.NoticeFailed() | ev.NoticeGivenUp():
+            state.notices[event.notice].take_in(event)
+            if isinstance(event, ev.NoticeFailed):
+                state.arm(~event.notice, event.retry_at)
         case ev.CancelRequested(reason):
             state.cancel_reason = reason
         case ev.OrchestrationPaused():

@@ -5,23 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from oraculo.core import policing
 from oraculo.core.advance import advance
 from oraculo.core.commands import Command, Start
 from oraculo.core.decide import decide
-from oraculo.core.effects import Effect, EndChildren, Evaluate, Notify, Publish, Recall, orders, owed_orders
+from oraculo.core.effects import (
+    AskPolicies,
+    Effect,
+    EndChildren,
+    Evaluate,
+    Notify,
+    Publish,
+    Recall,
+    orders,
+    owed_orders,
+)
 from oraculo.core.events import (
+    AnswerHeld,
     Event,
     NoticeSent,
     OrchestrationPaused,
     OrchestrationResumed,
     OrchestrationStarted,
     PlanGrown,
+    PolicyAsked,
+    PolicyEvaluated,
     Resolved,
     TasksAsked,
     TicketFailed,
     TicketRequeued,
     TicketsClosed,
     TicketsDispatched,
+    TicketWithdrawn,
 )
 from oraculo.core.state import Orchestration, begin, evolve
 from oraculo.core.vocabulary import Verdict
@@ -70,19 +85,45 @@ def step(state: Orchestration | None, command: Command, now: datetime) -> Step:
     return Step(command, now, verdict, first, events, state, react(events, state))
 
 
+_EVENTS_WITH_EFFECTS = frozenset(
+    (
+        TicketsDispatched,
+        TicketRequeued,
+        TicketWithdrawn,
+        OrchestrationPaused,
+        OrchestrationResumed,
+        TasksAsked,
+        Resolved,
+        PlanGrown,
+        PolicyAsked,
+        AnswerHeld,
+        PolicyEvaluated,
+        TicketsClosed,
+        TicketFailed,
+        NoticeSent,
+    )
+)
+
+
 def react(events: list[Event], state: Orchestration) -> list[Effect]:
     """Events → effects. A message that the same step made unnecessary is not owed; while the orchestration is paused
     none may go, and when it is resumed all that are owed go."""
     effects: list[Effect] = []
     for event in events:
+        if type(event) not in _EVENTS_WITH_EFFECTS:
+            continue
         if isinstance(event, TicketsDispatched):
             if state.paused is not None:
                 continue
-            tickets = [(p, event.attempt) for p in event.tickets if p in state.owed]
+            owed, attempt = state.owed, event.attempt
+            tickets = [(p, attempt) for p in event.tickets if p in owed]
             effects += orders(state, tickets)
         elif isinstance(event, TicketRequeued):
             if state.paused is None:
                 effects.append(Publish([(event.ticket, event.attempt)]))
+        elif isinstance(event, TicketWithdrawn):
+            if state.paused is None and event.wait is None:
+                effects.append(Publish([(event.ticket, event.attempt + 1)]))
         elif isinstance(event, OrchestrationPaused):
             effects.append(Recall())
         elif isinstance(event, OrchestrationResumed):
@@ -90,6 +131,9 @@ def react(events: list[Event], state: Orchestration) -> list[Effect]:
         elif isinstance(event, TasksAsked | Resolved | PlanGrown):
             if state.asks_anything:
                 effects.append(Evaluate())
+        elif isinstance(event, PolicyAsked | AnswerHeld | PolicyEvaluated):
+            if policing.owed(state):
+                effects.append(AskPolicies())
         elif isinstance(event, TicketsClosed | TicketFailed):
             closed = event.tickets if isinstance(event, TicketsClosed) else (event.ticket,)
             left = [(p, state.to_end[p]) for p in closed if p in state.to_end] if state.to_end else []

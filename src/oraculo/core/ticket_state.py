@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from oraculo.core.allocations import AllocatedAttempt
 from oraculo.core.events import ConflictingAnswerKept, LateAnswerKept
 from oraculo.core.reasons import Reason
 from oraculo.core.vocabulary import Cause, Phase, Status
@@ -26,16 +27,28 @@ class Ticket:
     conflicts: list[ConflictingAnswerKept] | None = None
     earlier: dict[int, int] | None = None  # digests of the answers that did not close it, by attempt
     reason: Reason | None = None  # why it was closed without an answer
-    causes: list[Cause] | None = None  # why each earlier attempt failed
+    causes: list[Cause] | None = None  # why each earlier attempt failed or was withdrawn
     dispatched_at: datetime | None = None  # first release
     started_at: datetime | None = None  # the broker confirmed the current attempt
     closed_at: datetime | None = None
     due_at: datetime | None = None  # deadline of the running attempt, or when the next one is due
+    withdrawn: int = 0  # bit n is set when attempt n was taken back from its worker
+    allocated: AllocatedAttempt | None = None  # the worker that was chosen for it last, where workers are chosen
     reused: bool = False  # what came of it was taken over from an earlier run
 
     @property
     def running(self) -> bool:
         return self.phase is Phase.RUNNING
+
+    @property
+    def used(self) -> int:
+        """The attempts that count against those that it has."""
+        return self.attempt - self.withdrawn.bit_count()
+
+    @property
+    def judged(self) -> bool:
+        """True while a verdict of the policies is waited for."""
+        return self.phase is Phase.JUDGED
 
     def take_last_answer(self, attempt: int, digest: int) -> None:
         """Note an answer that closes the ticket."""

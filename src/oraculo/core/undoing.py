@@ -2,8 +2,8 @@
 
 What was done is undone in the reverse of its dependencies: a task when everything that depended on it is undone,
 whether that worked or not, also where tasks stand between that nothing undoes. A map is undone itself, then its items,
-the last one first, no more of them at once than were done. `CompensationStarted` records the order; folding decides
-nothing.
+the last one first, no more of them at once than were done; so is a loop, and its rounds one by one.
+`CompensationStarted` records the order; folding decides nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from oraculo.core.state import Orchestration
 
 AT_ONCE_MAX_TICKETS = 500  # that undo items of one map, where the plan says nothing
-Units = Mapping[int, Sequence[Sequence[int]]]  # task → what is undone of it, one after the other: itself, its items
+Units = Mapping[int, Sequence[Sequence[int]]]  # task → what is undone of it: itself, then its items or rounds
 _DONE = (Status.CONCLUIDA, Status.PARCIAL)
 _CAUSES = {Status.ERRO: UndoCause.TASK_FAILED, Status.TIMEOUT: UndoCause.OUT_OF_TIME}
 
@@ -45,7 +45,8 @@ def wanted(state: Orchestration, closing: Status | None = None) -> Units:
         spec, units = named.named[position], list[Sequence[int]]()
         if spec.undo is not None and _was_done(state, position, closing):
             units.append([position])
-        if spec.map is not None and spec.map.item.undo is not None:
+        body = spec.map or spec.loop
+        if body is not None and body.item.undo is not None:
             units.append([item for item in reversed(state.items(position)) if _was_done(state, item, closing)])
         left = [unit for unit in units if unit]
         if left:
@@ -141,6 +142,8 @@ def _gate(inputs: Iterable[int], releases: Iterable[int]) -> Gate:
 
 def _at_once(plan: Plan, position: int) -> int:
     named = named_in(plan)
+    if named is not None and named.named[position].loop is not None:
+        return 1
     spec = None if named is None else named.named[position].map
     said = None if spec is None else spec.at_once
     return AT_ONCE_MAX_TICKETS if said is None else min(AT_ONCE_MAX_TICKETS, said)

@@ -108,10 +108,16 @@ class Ending(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why an attempt failed. An attempt n+1 exists only when attempt n has one of these."""
+    """Why an attempt failed or was withdrawn. An attempt n+1 exists only when attempt n has one of these."""
 
     ERRO = "erro"
     TIMEOUT = "timeout"
+    REALOCADO = "realocado"  # its worker is gone, or an operator took it away: no failure, and none is used up
+
+    @property
+    def is_failure(self) -> bool:
+        """True when the attempt is one of those that a ticket may use up."""
+        return self is Cause.ERRO or self is Cause.TIMEOUT
 
 
 class UndoCause(StrEnum):
@@ -133,6 +139,7 @@ class Phase(StrEnum):
     CLOSED = "closed"
     GROWN = "grown"  # a map or a loop whose items or rounds are under way
     HELD = "held"  # it waits for a signal, an approval or an instant
+    JUDGED = "judged"  # its release, or the answer to its last attempt, waits for a verdict of the policies
 
 
 class RiskBand(StrEnum):

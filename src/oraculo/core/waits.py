@@ -125,3 +125,4 @@ def let_go(state: Orchestration, ended: WaitEnded) -> None:
         del state.kept[ended.signal]
         known = state.signals[ended.signal]
         ticket.dados, known.dados = known.dados, b"null"
+    state.data_bytes += len(ticket.dados)

@@ -29,6 +29,7 @@ router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 RUNS_PER_ACTION = {"cancel": 2000, "pause": 2000, "resume": 2000, "retry": 200}
 PAUSED_BEFORE = {"pause": False, "resume": True}  # action → whether what it is done to is paused
+TASK_NAME_MAX_CHARACTERS, FLASH_TEXT_MAX_CHARACTERS = 200, 300
 OPEN_STATUSES = (Status.PENDENTE, Status.EM_EXECUCAO)
 
 
@@ -78,6 +79,7 @@ async def act(request: Request, oraculo: Running, what: str, fields: Form) -> Re
     if what not in RUNS_PER_ACTION:
         raise ProblemError("not_found", "allowed: cancel, pause, resume, retry")
     chosen = await _chosen(oraculo, what, fields)
+    task = fields.get("tarefa")[:TASK_NAME_MAX_CHARACTERS] if what == "retry" else ""
     filters = [pair for pair in fields.but() if pair[0] in FILTERS and pair[1]]
     back = fields.get("back") or f"/runs?{urlencode(filters)}"
     if fields.get("confirm") != "1":
@@ -91,6 +93,7 @@ async def act(request: Request, oraculo: Running, what: str, fields: Form) -> Re
             filters=filters,
             back=back,
             press=token_hex(8),
+            task=task,
         )
     if what == "cancel":
         undo = fields.get("desfazer") == "1"
@@ -100,10 +103,14 @@ async def act(request: Request, oraculo: Running, what: str, fields: Form) -> Re
         done = await _pause(oraculo, actor_of(request), chosen.ids, fields.get("motivo")[:1000], PAUSED_BEFORE[what])
         return elsewhere(request, back, "resumed" if PAUSED_BEFORE[what] else "paused", n=done)
     mode = RetryFrom.START if fields.get("de") == RetryFrom.START else RetryFrom.FAILURES
-    made, refused = await _retry(oraculo, actor_of(request), chosen.ids, mode, fields.get("press")[:64])
+    made, refused = await _retry(
+        oraculo, actor_of(request), chosen.ids, RetryFrom.TASK if task else mode, task or None, fields.get("press")[:64]
+    )
     if len(made) == 1 and not refused:
         return elsewhere(request, run_path(made[0]), "retried", n=1, refused=0)
-    return elsewhere(request, back, "retried", n=len(made), refused=refused)
+    if len(refused) == 1 and not made:
+        return elsewhere(request, back, "retry_refused", n=0, refused=1, why=refused[0][:FLASH_TEXT_MAX_CHARACTERS])
+    return elsewhere(request, back, "retried", n=len(made), refused=len(refused))
 
 
 async def _cancel(oraculo: Oraculo, actor: Actor, ids: list[str], reason: str, undo: bool) -> int:
@@ -123,16 +130,19 @@ async def _pause(oraculo: Oraculo, actor: Actor, ids: list[str], reason: str, re
     return done
 
 
-async def _retry(oraculo: Oraculo, actor: Actor, ids: list[str], mode: RetryFrom, press: str) -> tuple[list[str], int]:
-    """Try each again as a new run; return their ids, and how many could not be. `press` is the button that was pressed:
-    twice is once."""
+async def _retry(
+    oraculo: Oraculo, actor: Actor, ids: list[str], mode: RetryFrom, task: str | None, press: str
+) -> tuple[list[str], list[str]]:
+    """Try each again as a new run; return their ids, and why others could not be. `press` is the button that was
+    pressed: twice is once."""
     made: list[str] = []
-    refused = 0
+    refused: list[str] = []
     for name in ids:
         try:
-            retried = await oraculo.retry(name, mode, key=f"{press}:{name}" if press else None, actor=actor)
-        except (PlanError, RetryError, DuplicateCorrelationError):
-            refused += 1
+            key = f"{press}:{name}" if press else None
+            retried = await oraculo.retry(name, mode, task=task, key=key, actor=actor)
+        except (PlanError, RetryError, DuplicateCorrelationError) as error:
+            refused.append(str(error))
             continue
         made.append(retried.correlation_id)
     return made, refused

@@ -15,18 +15,20 @@ from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, store_of
 from oraculo.core.access import Actor, Scope
 from oraculo.dashboard import commands
+from oraculo.dashboard.formats import indented
 from oraculo.dashboard.forms import Fields, Form
 from oraculo.dashboard.frame import elsewhere, render
-from oraculo.errors import OraculoError
+from oraculo.errors import OraculoError, WireError
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.service import Oraculo
-from oraculo.wire import views
+from oraculo.wire import strict_json, views
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 DEAD_LETTERS_PER_PAGE = 50
 HEX_PER_LINE = 16
 MOST_HEX = 4096
+PRETTY_MAX_BYTES = 100_000  # longer ones stand as they came
 
 
 @router.get("/dead-letters")
@@ -76,11 +78,20 @@ def _page(request: Request, oraculo: Oraculo, letter: DeadLetter, status: int = 
         readable=readable,
         hex_lines=hex_lines(letter.body),
         hex_more=max(0, len(letter.body) - MOST_HEX),
-        text=more.get("text", shown["corpo"] if readable else ""),
+        text=more.get("text", _pretty(shown["corpo"]) if readable else ""),
         refused=more.get("refused"),
         curl=commands.curl(base, "POST", f"{here}/requeue", keyed=keyed),
         cli=commands.cli(base, "dlq", "requeue", str(letter.id)),
     )
+
+
+def _pretty(text: str) -> str:
+    """JSON with a line for each value; anything else as it came."""
+    try:
+        strict_json.loads(text.encode(), max_bytes=PRETTY_MAX_BYTES)
+    except WireError:
+        return text
+    return indented(text)
 
 
 def hex_lines(body: bytes) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,3 +78,23 @@ def _type(value: Any) -> str:
             return "text"
         case _:
             return "number"
+
+
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
+
+
+def indented(text: str) -> str:
+    """JSON with a line for each value. Texts and numbers stay as they are written, and so does the order of keys."""
+    parts: list[str] = []
+    tokens, depth = _TOKENS.findall(text), 0
+    for place, token in enumerate(tokens):
+        after = tokens[place + 1] if place + 1 < len(tokens) else ""
+        if token in "[{":
+            depth += 1
+            parts.append(token if after in ("]", "}") else f"{token}\n{'  ' * depth}")
+        elif token in "]}":
+            depth -= 1
+            parts.append(token if tokens[place - 1] in ("[", "{") else f"\n{'  ' * depth}{token}")
+        else:
+            parts.append({",": f",\n{'  ' * depth}", ":": ": "}.get(token, token))
+    return "".join(parts)

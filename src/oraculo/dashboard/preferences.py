@@ -44,7 +44,13 @@ async def login(request: Request) -> Response:
 async def logged_in(request: Request) -> Response:
     forms.same_site(request)
     fields = await forms.read(request, forms.LOGIN_MAX_BYTES)
-    cookie = await _session_of(request, fields.get("key").strip())
+    user = fields.get("user").strip()
+    if user:
+        cookie = await _session_of_user(request, user, fields.get("password"))
+    else:
+        cookie = await _session_of(request, fields.get("key").strip())
+    if cookie is None and user:
+        return login_page(request, fields.get("next", "/"), "wrong-user")
     if cookie is None:
         return login_page(request, fields.get("next", "/"), "wrong")
     response = elsewhere(request, fields.get("next") or "/")
@@ -68,6 +74,22 @@ async def _session_of(request: Request, given: str) -> str | None:
         if refusal is not None:
             raise refusal
     return cookie
+
+
+async def _session_of_user(request: Request, name: str, password: str) -> str | None:
+    """The cookie of a new session for a local user; None when the password is not right. A password can be guessed, so
+    an address that gave too many wrong credentials is not heard at all."""
+    oraculo: Oraculo = request.app.state.oraculo
+    guesses: GuessLimiter = request.app.state.guesses
+    address = address_of(request.scope)
+    if (refusal := guesses.refusal(address)) is not None:
+        raise refusal
+    users = oraculo.users if oraculo.is_open else None
+    actor = None if users is None else await users.check(name, password)
+    if actor is None:
+        guesses.failed(address)
+        return None
+    return await oraculo.keys.begin_local_session(name)
 
 
 @router.post("/ui/logout")

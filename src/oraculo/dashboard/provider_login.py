@@ -29,7 +29,8 @@ _SEPARATOR = "."  # in none of the parts
 def login_page(request: Request, to: str, wrong: str = "") -> Response:
     """The page where a key is given, or the provider is chosen; `wrong` names the text of what did not work."""
     provider = request.app.state.identity is not None
-    return render(request, "login.html", 403 if wrong else 200, next=to, wrong=wrong, provider=provider)
+    users = request.app.state.oraculo.settings.local_users
+    return render(request, "login.html", 403 if wrong else 200, next=to, wrong=wrong, provider=provider, users=users)
 
 
 def concerns(request: Request) -> bool:

@@ -9,20 +9,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request, Response
 
 from oraculo.api import paths
-from oraculo.api.access import GuardedRoute, needs
+from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.auth import asks_for_key
 from oraculo.api.journal import RETRY_MS, frame
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, store_of, waits_of
 from oraculo.api.waiting import EventStream
-from oraculo.api.workers import who_works
+from oraculo.api.worker_views import who_works
 from oraculo.core.access import Scope
-from oraculo.core.events import OrchestrationStarted
+from oraculo.core.events import AttemptFailed, OrchestrationStarted, TicketFailed
 from oraculo.core.flow.cognitive import TIPO
 from oraculo.core.flow.profile import flow_in, specs_in
 from oraculo.core.named_tasks import named_in
 from oraculo.core.plan import Plan
-from oraculo.core.sentences import Language, language_named
+from oraculo.core.sentences import Language, errors_said, language_named
+from oraculo.core.state import Orchestration
 from oraculo.core.tenants import local_name
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Kind
@@ -30,6 +31,7 @@ from oraculo.dashboard import commands, timeline
 from oraculo.dashboard.artifacts import artifacts_of, download
 from oraculo.dashboard.frame import data, language_of, milliseconds, render
 from oraculo.dashboard.layout import drawing_of
+from oraculo.dashboard.outlines import errors_of
 from oraculo.dashboard.paths import run_path
 from oraculo.errors import PlanError, UnknownIdError
 from oraculo.ports.journal import Recorded
@@ -44,6 +46,9 @@ FIRST_PAGE_STEPS, PAGE_STEPS = (
 )  # of the journal in one answer; the first is small, because a reader waits for it
 
 
+ATTEMPTS_SHOWN, LOG_LINES_SHOWN = 20, 200
+
+
 async def _summary(oraculo: Oraculo, correlation_id: str) -> Any:
     found = await store_of(oraculo).summary(correlation_id)
     if found is None:
@@ -55,6 +60,8 @@ async def _summary(oraculo: Oraculo, correlation_id: str) -> Any:
 @needs(Scope.RUN_READ)
 async def run(request: Request, oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
     one = await _summary(oraculo, correlation_id)
+    if not one.fingerprint:  # it went with the key of its tenant
+        await store_of(oraculo).events(one.run, 0, 1)
     return render(
         request,
         "run.html",
@@ -65,6 +72,8 @@ async def run(request: Request, oraculo: Running, correlation_id: paths.Correlat
         repeatable=one.tipo != TIPO,  # a plan of Fluxo C is no request
         ticket=_position(one.run, request.query_params.get("ticket", "")),
         parent=await _parent(oraculo, one.run, correlation_id),
+        predicts=oraculo.durations is not None,
+        first_error=await errors_of(request).of(oraculo, one, _language(request)),
     )
 
 
@@ -108,7 +117,7 @@ async def journal(request: Request, oraculo: Running, correlation_id: paths.Corr
             "deadline": None if started.deadline is None else milliseconds(started.deadline),
             "tasks": _tasks(started.plan),
             "notices": _notices(started.plan),
-            "consumers": _consumers(oraculo, started.plan.queues),
+            "consumers": await _consumers(oraculo, started.plan.queues),
         }
     return data(request, document)
 
@@ -144,11 +153,11 @@ def _tasks(plan: Plan) -> dict[str, Any]:
     return {"kinds": kinds, "of": of, "names": names}
 
 
-def _consumers(oraculo: Oraculo, queues: set[str]) -> dict[str, int] | None:
+async def _consumers(oraculo: Oraculo, queues: set[str]) -> dict[str, int] | None:
     """How many workers were seen at each queue; None where workers come to a broker that does not tell."""
     if not oraculo.broker.traits.volatile:
         return None
-    seen = who_works(oraculo)["workers"]
+    seen = (await who_works(oraculo))["workers"]
     return {queue: sum(queue in worker["filas"] for worker in seen) for queue in queues}
 
 
@@ -163,7 +172,8 @@ async def stream(request: Request, oraculo: Running, correlation_id: paths.Corre
     after = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else 0
     run = await oraculo.run_of(correlation_id)
     heartbeat, language = request.app.state.heartbeat_seconds, _language(request)
-    return EventStream(_frames(oraculo, run, after, heartbeat, language), waits)
+    closed = oraculo.requests.quotas.open_stream(actor_of(request))
+    return EventStream(_frames(oraculo, run, after, heartbeat, language), waits, closed)
 
 
 async def _frames(oraculo: Oraculo, run: int, after: int, heartbeat: float, language: Language) -> AsyncIterator[bytes]:
@@ -227,6 +237,38 @@ def _read(kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**one, "dados": strict_json.loads_trusted(one["dados"])} for one in kept]
 
 
+def _task_to_retry(state: Orchestration, position: int) -> str:
+    """The task from which on the run can be tried again; empty where it has no names or has not ended."""
+    names = state.plan.profile.names
+    return names[position] if state.status.final and position < len(names) else ""
+
+
+async def _failed_attempts(request: Request, oraculo: Oraculo, run: int, position: int) -> list[dict[str, Any]]:
+    """What went wrong in attempts of a ticket, whole, of the events that the address names."""
+    asked = [text for text in request.query_params.get("at", "").split(",") if text.isascii() and text.isdigit()]
+    found: list[dict[str, Any]] = []
+    for number in (int(text) for text in asked[:ATTEMPTS_SHOWN] if len(text) < 16):
+        for step in await store_of(oraculo).events(run, max(0, number - 1), 1):
+            event = step.events[number - step.first] if 0 <= number - step.first < len(step.events) else None
+            if isinstance(event, AttemptFailed | TicketFailed) and event.ticket == position:
+                errors = [_error(one) for one in errors_said(event, _language(request))]
+                found.append({"attempt": event.attempt, "at": step.at, "errors": errors})
+    return found
+
+
+def _error(one: dict[str, Any]) -> dict[str, Any]:
+    """An error as a worker told it. Beside code and message it may say who it was, the stack, and lines of a log."""
+    lines = one.get("log", one.get("logs"))
+    return {
+        "code": one.get("codigo", ""),
+        "text": one.get("mensagem", ""),
+        "final": bool(one.get("definitivo")),
+        "worker": one.get("worker", ""),
+        "stack": one.get("pilha", one.get("stack", "")),
+        "log": [str(line) for line in lines[:LOG_LINES_SHOWN]] if isinstance(lines, list) else [],
+    }
+
+
 @router.get("/ui/runs/{correlation_id:segment}/tickets/{position}")
 @needs(Scope.RUN_READ)
 async def ticket(
@@ -245,6 +287,10 @@ async def ticket(
         "ticket.html",
         ticket=shown,
         position=position,
+        run_path=run_path(correlation_id),
+        correlation_id=correlation_id,
+        from_here=_task_to_retry(state, position),
+        attempts=await _failed_attempts(request, oraculo, state.run, position),
         child=run_path(shown["filha"]) if shown["tipo"] is Kind.FILHA else None,
         asked=strict_json.loads_trusted(state.parameters(position)),
         answer=strict_json.loads_trusted(one.dados),

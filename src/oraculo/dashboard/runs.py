@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,11 +18,13 @@ from oraculo.api.orchestrations import ListQuery, page_of
 from oraculo.api.problems import ProblemError, invalid
 from oraculo.api.serving import Running, store_of
 from oraculo.core.access import Scope
+from oraculo.core.sentences import Language, language_named
 from oraculo.core.tenants import local_name
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Status
 from oraculo.dashboard import commands
-from oraculo.dashboard.frame import FAILED_STATUSES, data, elsewhere, milliseconds, render
+from oraculo.dashboard.frame import FAILED_STATUSES, STATUSES, data, elsewhere, language_of, milliseconds, render
+from oraculo.dashboard.outlines import outlines
 from oraculo.dashboard.paths import run_path
 from oraculo.errors import UnknownIdError
 from oraculo.ports.catalogue import Query, Summary
@@ -34,6 +37,20 @@ FAILURES_SHOWN_FIRST = 10  # failures shown before everything else
 RECENT_PERIOD = timedelta(hours=24)
 MOST_NEW = 1000
 FILTERS = ("status", "fonte", "executador", "rotulo", "pausada", "since", "until", "texto")
+COUNTED_MAX = 1_000  # of one status; a chip says no more than "999+"
+COUNTED_FILTERS = frozenset({"status", "since", "until", "sort"})  # by these alone counting costs little
+SORTS: dict[str, Callable[[Summary, datetime], Any]] = {
+    "duration": lambda one, now: (one.closed_at or now) - one.created_at,
+    "tickets": lambda one, _: one.total,
+    "failed": lambda one, _: one.failed,
+    "name": lambda one, _: one.correlation_id,
+}
+VIEWS = {  # name of the text → its filter
+    "all": "",
+    "open": "status=pendente&status=em_execucao",
+    "failed": "status=erro&status=timeout&status=parcial&since=24h",
+    "paused": "pausada=true",
+}
 AGES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 
 
@@ -95,6 +112,10 @@ async def runs(request: Request, oraculo: Running) -> Response:
         failures = await store_of(oraculo).find(
             replace(wanted, status=statuses, since=since, limit=FAILURES_SHOWN_FIRST + 1)
         )
+    sort = request.query_params.get("sort", "")
+    if sort in SORTS:
+        failures, shown = [], sorted(shown, key=lambda one: SORTS[sort](one, now), reverse=sort != "name")
+    kept = [("sort", sort)] if sort in SORTS else []
     pinned = {one.run for one in failures[:FAILURES_SHOWN_FIRST]}
     newest = max([one.run for one in [*failures, *shown]], default=0)
     return render(
@@ -105,17 +126,45 @@ async def runs(request: Request, oraculo: Running) -> Response:
         failures=failures[:FAILURES_SHOWN_FIRST],
         more_failures=len(failures) > FAILURES_SHOWN_FIRST,
         rows=[one for one in shown if one.run not in pinned],
-        next=f"/runs?{urlencode([*pairs, ('cursor', following)])}" if following else None,
-        first_page=f"/runs?{urlencode(pairs)}" if not first else None,
+        next=f"/runs?{urlencode([*pairs, *kept, ('cursor', following)])}" if following else None,
+        first_page=f"/runs?{urlencode([*pairs, *kept])}" if not first else None,
         newest=newest,
         pairs=pairs,
         filtered=bool(pairs),
         given=dict(pairs),
         chosen=[status for status in query.statuses()] if problem is None else [],
         ages=list(AGES),
+        instants={name: _picked(dict(pairs).get(name)) for name in ("since", "until")},
+        sort=sort if sort in SORTS else "",
+        sort_query=urlencode(pairs),
+        counts=await _counts(oraculo, wanted, pairs) if problem is None else {},
+        counted=COUNTED_MAX,
+        views=VIEWS,
+        outlines=await outlines(request, oraculo, [*failures[:FAILURES_SHOWN_FIRST], *shown], _language(request)),
         first=commands.first(request),
         query=urlencode(pairs),
     )
+
+
+async def _counts(oraculo: Oraculo, wanted: Query, pairs: list[tuple[str, str]]) -> dict[str, int]:
+    """Status → how many there are, up to a bound; empty under a filter by which that would cost more than a list."""
+    if not {name for name, _ in pairs} <= COUNTED_FILTERS:
+        return {}
+    asked = [replace(wanted, status=[Status(status)], before_run=None, limit=COUNTED_MAX) for status in STATUSES]
+    found = await asyncio.gather(*map(store_of(oraculo).count, asked))
+    return dict(zip(STATUSES, found, strict=True))
+
+
+def _picked(text: str | None) -> str:
+    """An instant of the filter as a date picker takes it, in UTC; empty where it is an age, or is none."""
+    with suppress(ValueError):
+        at = datetime.fromisoformat((text or "").replace(" ", "+"))
+        return (at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)).strftime("%Y-%m-%dT%H:%M")
+    return ""
+
+
+def _language(request: Request) -> Language:
+    return language_named(language_of(request))
 
 
 async def _by_id(oraculo: Oraculo, text: str) -> str | None:

@@ -1,9 +1,14 @@
-"""Schedules: when each starts its next runs, and the buttons to pause, resume and start one now."""
+"""Schedules: when each starts its next runs, and what an operator does to one: pause, resume, start it
+now, start what was missed."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from urllib.parse import urlencode
 
+from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
+
+from oraculo.api import bodies
 from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.problems import ProblemError
 from oraculo.api.schedules import UPCOMING_DEFAULT, shown
@@ -12,11 +17,15 @@ from oraculo.core.access import Scope
 from oraculo.dashboard.forms import Form
 from oraculo.dashboard.frame import elsewhere, render
 from oraculo.dashboard.paths import run_path
+from oraculo.runtime.requests import Accepted
+from oraculo.runtime.schedules.starting import LABEL
+from oraculo.service import Oraculo
+from oraculo.wire.requests import invalid
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
 SCHEDULES_PER_PAGE = 50
-ACTIONS = ("pause", "resume", "trigger")
+ACTIONS = ("pause", "resume", "trigger", "backfill")
 
 
 @router.get("/schedules")
@@ -40,6 +49,22 @@ async def act(request: Request, oraculo: Running, what: str, fields: Form) -> Re
     elif what == "trigger":
         started = await oraculo.schedules.trigger(name, "", actor)
         return elsewhere(request, run_path(started.correlation_id))
+    elif what == "backfill":
+        return await _backfill(request, oraculo, fields)
     else:
         raise ProblemError("not_found", f"allowed: {', '.join(ACTIONS)}")
     return elsewhere(request, "/schedules")
+
+
+async def _backfill(request: Request, oraculo: Oraculo, fields: Form) -> Response:
+    """Start the runs of a time that has passed; those that exist are left as they are."""
+    name = fields.get("nome")
+    try:
+        asked = bodies.BackfillRequest.model_validate({"de": fields.get("de"), "ate": fields.get("ate")})
+    except ValidationError as error:
+        raise invalid(error, model=bodies.BackfillRequest) from None
+    items = await oraculo.schedules.backfill(name, asked.de, asked.ate, actor_of(request))
+    new = sum(1 for one in items if isinstance(one.answer, Accepted) and one.answer.new)
+    return elsewhere(
+        request, f"/runs?{urlencode({'rotulo': LABEL + name})}", "backfilled", n=new, kept=len(items) - new
+    )

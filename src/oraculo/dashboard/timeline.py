@@ -14,6 +14,7 @@ from typing import Any, assert_never
 from oraculo.core import events as ev
 from oraculo.core.blocks import body_at, loop_at
 from oraculo.core.plan import Plan
+from oraculo.core.policies import text_of
 from oraculo.core.reasons import Reason
 from oraculo.core.sentences import DEFAULT_LANGUAGE, Language, errors_said, message, say
 from oraculo.core.waits import WaitKind
@@ -79,6 +80,9 @@ def _row(event: ev.Event, plan: Plan, start: datetime, language: Language) -> li
             return ["f", ticket, attempt, status.value, said, int(definitivo)]
         case ev.TicketRequeued(ticket, attempt):
             return ["r", ticket, attempt]
+        case ev.TicketWithdrawn(ticket, attempt, cause, worker, pause):
+            later = None if pause is None else pause // timedelta(milliseconds=1)
+            return ["W", ticket, attempt, cause.value, later, "", worker[:TEXT_MAX_CHARACTERS]]
         case ev.LateAnswerKept(ticket, attempt, ok):
             return ["l", ticket, attempt, int(ok)]
         case ev.ConflictingAnswerKept(ticket, attempt, ok):
@@ -136,6 +140,17 @@ def _row(event: ev.Event, plan: Plan, start: datetime, language: Language) -> li
             return ["n", notice, attempt, "backoff", detail[:TEXT_MAX_CHARACTERS]]
         case ev.NoticeGivenUp(notice, attempt, detail):
             return ["n", notice, attempt, "given_up", detail[:TEXT_MAX_CHARACTERS]]
+        case ev.PolicyAsked(point, tickets):
+            return ["P", point.value, ranges(sorted(position for position, _ in tickets if position >= 0))]
+        case ev.PolicyEvaluated(point, tickets, findings):
+            refused = [one for one in findings if not one.allowed]
+            said = "; ".join(text_of(one) for one in refused or findings)[:TEXT_MAX_CHARACTERS]
+            return ["V", point.value, len(tickets), len(refused), said, event.source.version]
+        case ev.AnswerHeld(ticket, attempt):
+            return ["A", ticket, attempt]
+        case ev.TicketAllocated(ticket, attempt, chosen):
+            others = [[one.agent_id, one.score, one.reason or ""] for one in chosen.candidates[1:]]
+            return ["G", ticket, attempt, chosen.agent_id, chosen.method.value, chosen.agent_score, others]
         case _:
             assert_never(event)
 

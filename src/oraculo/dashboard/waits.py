@@ -45,11 +45,20 @@ async def waits(request: Request, oraculo: Running, correlation_id: paths.Correl
 @router.get("/ui/runs/{correlation_id:segment}/lineage")
 @needs(Scope.RUN_READ)
 async def lineage(request: Request, oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
-    """The run that this one tries again, and those that try it again."""
+    """The run that this one tries again, those that try it again, and requests that were merged into it."""
     state = await oraculo.state(correlation_id)
     retries = await oraculo.retries.of(state.run)
     origin = None if state.origin is None else local_name(state.origin.correlation_id)
-    return render(request, "lineage.html", origin=origin, how=state.origin, retries=retries, address=run_path)
+    merges = None if state.plan.unique is None else await oraculo.store.key_holder(state.run)
+    return render(
+        request,
+        "lineage.html",
+        origin=origin,
+        how=state.origin,
+        retries=retries,
+        merges=merges,
+        address=run_path,
+    )
 
 
 def _shown(state: Orchestration, position: int) -> dict[str, Any]:

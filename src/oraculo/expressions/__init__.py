@@ -16,6 +16,7 @@ from oraculo.expressions.expression import (
     EVALUATION_MAX_UNITS,
     INLINE_MAX_UNITS,
     Expression,
+    Use,
     compile_expression,
 )
 from oraculo.expressions.output import VALUE_MAX_BYTES, as_json, as_text
@@ -27,6 +28,7 @@ __all__ = [
     "VALUE_MAX_BYTES",
     "Expression",
     "Template",
+    "Use",
     "as_json",
     "as_text",
     "compile_expression",

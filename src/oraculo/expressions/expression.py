@@ -27,6 +27,7 @@ from oraculo.expressions.syntax import (
     Method,
     Name,
     Node,
+    Step,
     Unary,
 )
 from oraculo.expressions.values import Run, Value
@@ -38,12 +39,14 @@ COMPILED_KEPT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One place where a name is used; `field` is the first one that is asked of it, "" when it is used whole."""
+    """One place where a name is used; `field` is the first one that is asked of it, "" when it is used whole. `path`
+    are the fields and constant indexes behind the name, as far as they are plain."""
 
     name: str
     field: str
     position: int
     field_position: int
+    path: tuple[str | int, ...] = ()
 
 
 class Expression:
@@ -118,7 +121,7 @@ def _uses(node: Node, bound: frozenset[str]) -> Iterator[Use]:
                 yield from _uses(one, bound)
         case Has(inner, field, position, _):
             if isinstance(inner, Name) and inner.name not in bound:
-                yield Use(inner.name, field, inner.position, position)
+                yield Use(inner.name, field, inner.position, position, (field,))
             else:
                 yield from _uses(inner, bound)
         case Unary(_, _, operand):
@@ -140,7 +143,7 @@ def _uses(node: Node, bound: frozenset[str]) -> Iterator[Use]:
 def _member_uses(node: Member, bound: frozenset[str]) -> Iterator[Use]:
     root, first = node.root, node.steps[0]
     if isinstance(root, Name) and root.name not in bound and isinstance(first, Field):
-        yield Use(root.name, first.name, root.position, first.position)
+        yield Use(root.name, first.name, root.position, first.position, _plain(node.steps))
     else:
         yield from _uses(root, bound)
     for step in node.steps:
@@ -162,13 +165,19 @@ def _reference(tree: Node) -> tuple[str | int, ...] | None:
         return (tree.name,)
     if not isinstance(tree, Member) or not isinstance(tree.root, Name) or tree.root.name in NAMESPACES:
         return None
-    path: list[str | int] = [tree.root.name]
-    for step in tree.steps:
+    path = _plain(tree.steps)
+    return (tree.root.name, *path) if len(path) == len(tree.steps) else None
+
+
+def _plain(steps: tuple[Step, ...]) -> tuple[str | int, ...]:
+    """The fields and constant indexes that the steps begin with."""
+    path: list[str | int] = []
+    for step in steps:
         match step:
             case Field(name):
                 path.append(name)
             case Index(Literal(str() | int() as key)) if not isinstance(key, bool):
                 path.append(key)
             case _:
-                return None
+                break
     return tuple(path)

@@ -54,6 +54,7 @@ _IMPORTANT = {  # in the order in which they happen to an orchestration
     ev.AttemptFailed: (logging.WARNING, "attempt failed, will retry"),
     ev.TicketFailed: (logging.WARNING, "ticket failed"),
     ev.TicketRequeued: (logging.INFO, "ticket requeued"),
+    ev.TicketWithdrawn: (logging.WARNING, "attempt withdrawn from its worker"),
     ev.LateAnswerKept: (logging.WARNING, "late answer kept"),
     ev.ConflictingAnswerKept: (logging.WARNING, "conflicting answer kept"),
     ev.CancelRequested: (logging.INFO, "cancel requested"),

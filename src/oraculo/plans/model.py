@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Union
 
+from oraculo.core.uniqueness import UniqueMode
 from oraculo.core.vocabulary import Kind
 
 Json = Union[None, bool, int, float, str, "list[Json]", "dict[str, Json]"]
@@ -177,6 +178,15 @@ class NotifyTargets:
 
 
 @dataclass(frozen=True, slots=True)
+class UniqueRule:
+    """That a request exists once. `key` None: by all that it says."""
+
+    mode: UniqueMode
+    window_s: float | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RequestOptions:
     """What every request may say, whatever its shape."""
 
@@ -184,6 +194,7 @@ class RequestOptions:
     correlation_id: str | None = None
     notify: NotifyTargets | None = None
     labels: tuple[str, ...] = ()
+    unique: UniqueRule | None = None
 
 
 NO_REQUEST_OPTIONS = RequestOptions()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oraculo.core.uniqueness import UniqueMode
 from oraculo.plans import limits
 from oraculo.plans.faults import Fault, FaultCode, Faults, Path, error_of, shown
 from oraculo.plans.fields import ObjectFields
@@ -21,12 +22,15 @@ from oraculo.plans.model import (
     RequestOptions,
     StagesDocument,
     TypeDocument,
+    UniqueRule,
 )
 from oraculo.plans.node_reader import NodeReader, both
 from oraculo.plans.plan_check import check
 from oraculo.plans.words import FIELDS
 
-COMMON_FIELDS = ("timeout_s", "correlation_id", "notificar", "rotulos")
+COMMON_FIELDS = ("timeout_s", "correlation_id", "notificar", "rotulos", "unica")
+UNIQUE_FIELDS = ("modo", "janela_s", "chave")
+NOT_OF_CHILDREN = ("correlation_id", "unica")
 # The word that tells a shape → the words that go with it.
 SHAPES = {
     "tarefas": ("tarefas", "entrada", "saida"),
@@ -126,11 +130,15 @@ class _RequestReader:
     def _options(self, fields: ObjectFields, *, child: bool) -> RequestOptions:
         if child and "correlation_id" in fields:
             fields.fault("correlation_id", FaultCode.NOT_ALLOWED, "a child has the id <correlation_id>/<task>")
+        if child and "unica" in fields:
+            message = f"a child is a run of its own; {both('unica')} is for whole requests"
+            fields.fault("unica", FaultCode.NOT_ALLOWED, message)
         return RequestOptions(
             fields.number("timeout_s", limits.WAIT_MAX_SECONDS),
             fields.text("correlation_id", limits.CORRELATION_ID, limits.CORRELATION_ID_RULE),
             self._notify(fields),
             fields.texts("rotulos", limits.SHORT_TEXT, limits.SHORT_TEXT_RULE, limits.MAX_LABELS),
+            None if child else self._unique(fields),
         )
 
     def _notify(self, outer: ObjectFields) -> NotifyTargets | None:
@@ -142,6 +150,21 @@ class _RequestReader:
             fields.text("webhook", limits.WEBHOOK, limits.WEBHOOK_RULE),
             fields.text("fila", limits.QUEUE, limits.QUEUE_RULE),
         )
+
+    def _unique(self, outer: ObjectFields) -> UniqueRule | None:
+        value = outer.mapping("unica") if outer.raw("unica") is not None else None
+        if value is None:
+            return None
+        fields = ObjectFields(value, outer.at("unica"), UNIQUE_FIELDS, self._faults, both("unica"))
+        fields.need("modo")
+        mode = fields.choice("modo", UniqueMode, UniqueMode.OPEN)
+        window = fields.number("janela_s", limits.WAIT_MAX_SECONDS)
+        if mode is UniqueMode.WINDOW:
+            fields.need("janela_s")
+        elif "janela_s" in fields:
+            message = f"{fields.word('janela_s')} goes with the mode janela (window)"
+            fields.fault("janela_s", FaultCode.NOT_ALLOWED, message)
+        return UniqueRule(mode, window, fields.text("chave", limits.SHORT_TEXT, limits.SHORT_TEXT_RULE))
 
     def _nodes(self, level: int) -> NodeReader:
         return NodeReader(self._faults, lambda value, path: self.request(value, path, level + 1))

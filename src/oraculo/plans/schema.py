@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from oraculo.core.uniqueness import UniqueMode
 from oraculo.plans import limits
 from oraculo.plans.model import JoinMode
 from oraculo.plans.node_reader import (
@@ -23,7 +24,7 @@ from oraculo.plans.node_reader import (
     WAIT_FIELDS,
     WAIT_KINDS,
 )
-from oraculo.plans.reader import COMMON_FIELDS, SHAPES, STAGE_MODES
+from oraculo.plans.reader import COMMON_FIELDS, NOT_OF_CHILDREN, SHAPES, STAGE_MODES
 from oraculo.plans.schema_file import PLANO_SCHEMA_FILE
 from oraculo.plans.schema_texts import DESCRIPTIONS
 from oraculo.plans.words import FIELDS, VALUES
@@ -164,6 +165,14 @@ def _join(modes: Iterable[JoinMode]) -> Schema:
     return {**schema, "type": ["object", "null"]}
 
 
+def _unique() -> Schema:
+    modes = {"enum": _choice("modo", [mode.value for mode in UniqueMode])["enum"][:-1]}
+    fields = {"modo": modes, "janela_s": _WAIT_SECONDS, "chave": _or_null(_text(100))}
+    window = {"anyOf": [_has("modo", {"enum": ["janela", "window"]})]}
+    needed, none = _has("janela_s", {"type": "number"}), _without(_spellings("janela_s"))
+    return _or_null(_object(fields, needed=["modo"], rules=[{"if": window, "then": needed, "else": none}]))
+
+
 def _retry() -> Schema:
     seconds = _number(limits.ATTEMPT_MAX_SECONDS, above=False)
     codes = _texts(_text(100), limits.MAX_CODES)
@@ -297,9 +306,10 @@ def _request(*, child: bool) -> Schema:
         "correlation_id": _or_null(_text(limits.CORRELATION_ID_MAX_CHARS)),
         "notificar": _or_null(notify),
         "rotulos": _texts(_text(100), limits.MAX_LABELS),
+        "unica": _unique(),
     }
     shaped = [word for words in SHAPES.values() for word in words]
-    fields = [*shaped, *(field for field in COMMON_FIELDS if not child or field != "correlation_id")]
+    fields = [*shaped, *(field for field in COMMON_FIELDS if not child or field not in NOT_OF_CHILDREN)]
     kinds = {"tarefas": SHAPES["tarefas"], "tipo": SHAPES["tipo"]}
     stages = SHAPES["coletas"]
     alone = _alone({**kinds, "coletas": stages, "execucoes": stages}, shaped)

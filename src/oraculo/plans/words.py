@@ -33,6 +33,9 @@ _FIELD_PAIRS = """
     pausa_s pause_s             retentativa retry           teto_s cap_s
     nao_em not_on               tarefa task                 origem origin
     falhas failures             pare_quando stop_when       aprovado approved
+    pausada paused              unica unique                janela_s window_s
+    chave key                   juntada merged              juntadas merges
+    recentes recent
 """
 _STATUS_PAIRS = """
     pendente pending  em_execucao running  concluida completed  parcial partial
@@ -47,7 +50,13 @@ def _pairs(text: str) -> dict[str, str]:
 
 FIELDS: Mapping[str, str] = _pairs(_FIELD_PAIRS)  # Portuguese field → English field
 STATUSES: Mapping[str, str] = _pairs(_STATUS_PAIRS)
-MODES: Mapping[str, str] = {"todos": "all", "primeiro": "first"}
+MODES: Mapping[str, str] = {
+    "todos": "all",
+    "primeiro": "first",
+    "aberta": "open",
+    "janela": "window",
+    "sempre": "forever",
+}
 OTHERWISE: Mapping[str, str] = {"falha": "fail", "segue": "continue"}
 # Portuguese field → the words of its values.
 VALUES: Mapping[str, Mapping[str, str]] = {

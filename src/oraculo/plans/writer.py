@@ -29,6 +29,7 @@ from oraculo.plans.model import (
     TimerWait,
     TypeDocument,
     UndoRule,
+    UniqueRule,
     Wait,
     WaitNode,
 )
@@ -92,7 +93,11 @@ class _Writer:
             correlation_id=options.correlation_id,
             notificar=None if notify is None else self._named(webhook=notify.webhook, fila=notify.queue),
             rotulos=list(options.labels) or None,
+            unica=None if options.unique is None else self._unique(options.unique),
         )
+
+    def _unique(self, rule: UniqueRule) -> Params:
+        return self._named(modo=self._value("modo", rule.mode.value), janela_s=rule.window_s, chave=rule.key)
 
     # -- tasks -------------------------------------------------------------------------------------------------------
 

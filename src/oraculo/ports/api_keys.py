@@ -27,6 +27,7 @@ class ApiKey:
     old_digest: str | None = None
     old_until: datetime | None = None
     limits: Limits = NO_LIMITS
+    public_key: str | None = None  # of the pair that its owner signs messages with, base64url
 
     @property
     def actor(self) -> Actor:

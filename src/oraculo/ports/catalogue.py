@@ -67,6 +67,10 @@ class Catalogue(Protocol):
         """List the runs that try this one again, the newest first, `limit` at most."""
         ...
 
+    async def destinations(self, runs: Sequence[int], limit: int) -> dict[int, list[str]]:
+        """Run → the queues that it uses, those with failures first, `limit` in all at most."""
+        ...
+
     async def nearest_deadlines(self, limit: int, tenant: str | None = None) -> list[Summary]:
         """List orchestrations that have not ended, of one tenant or of all, the one with the least time left first."""
         ...

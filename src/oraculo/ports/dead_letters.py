@@ -23,6 +23,7 @@ class DeadLetter:
     id: int = 0
     at: datetime | None = None
     size: int = 0  # bytes of the body, also where it was not read
+    erased: bool = False  # body, detail and headers cannot be read any more: the key of its tenant was forgotten
 
     @property
     def tenant(self) -> str:

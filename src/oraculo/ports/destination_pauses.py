@@ -39,6 +39,11 @@ class DestinationPauses(Protocol):
 class DestinationGate(Protocol):
     """What senders of orders ask."""
 
+    @property
+    def any_paused(self) -> bool:
+        """False while `holds` says no of every queue."""
+        ...
+
     def holds(self, queue: str) -> bool:
         """Return whether no order may go to this queue now."""
         ...

@@ -17,6 +17,7 @@ from typing import Protocol
 from oraculo.core.events import Event
 from oraculo.core.step import Step
 from oraculo.ports.dead_letters import DeadLetter
+from oraculo.ports.unique_keys import KeyHolder
 
 
 @dataclass(slots=True)
@@ -38,9 +39,10 @@ class Batch:
     dead: list[DeadLetter] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)  # (queue, verdict)
+    holders: dict[int, KeyHolder] = field(default_factory=dict)  # run → the key by which its request exists once
 
     def __bool__(self) -> bool:
-        return bool(self.steps or self.dead or self.keys or self.counts)
+        return bool(self.steps or self.dead or self.keys or self.counts or self.holders)
 
 
 @dataclass(slots=True)
@@ -54,6 +56,11 @@ class Recorded:
     position: int = 0
     text: str = field(default="", compare=False)
 
+    @property
+    def erased(self) -> bool:
+        """True if its events cannot be read any more, because the key of its tenant was forgotten."""
+        return not self.events
+
 
 @dataclass(slots=True)
 class LockRequest:
@@ -62,6 +69,7 @@ class LockRequest:
     known: dict[int, int] = field(default_factory=dict)  # run → the version that is in memory; 0: none
     names: list[str] = field(default_factory=list)  # correlation ids whose run is not known here
     keys: list[str] = field(default_factory=list)  # idempotency keys that the work uses
+    unique: list[str] = field(default_factory=list)  # keys of requests that exist once
 
 
 @dataclass(slots=True)
@@ -74,6 +82,7 @@ class LockedSnapshot:
     keys: dict[str, Key] = field(default_factory=dict)
     news: dict[int, list[Recorded]] = field(default_factory=dict)
     gone: list[int] = field(default_factory=list)
+    holders: dict[str, KeyHolder] = field(default_factory=dict)  # by the keys of `unique`
 
 
 @dataclass(slots=True)
@@ -111,7 +120,7 @@ class Journal(Protocol):
         ...
 
     async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
-        """Map each run that exists to all its steps, oldest first."""
+        """Map each run that exists to all its steps, oldest first. Runs that were erased are left out."""
         ...
 
     async def live(self) -> list[Live]:
@@ -123,16 +132,17 @@ class Journal(Protocol):
         ...
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
-        """The steps of a run that hold events numbered above `after`, oldest first, `limit` at most."""
+        """The steps of a run that hold events numbered above `after`, oldest first, `limit` at most. ErasedError when
+        they cannot be read any more."""
         ...
 
     async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
         """The steps of all runs beyond a position, in commit order and without gaps; with `tipo`, only those of
-        orchestrations of that type."""
+        orchestrations of that type. What was erased has no events."""
         ...
 
     async def result(self, run: int) -> bytes | None:
-        """The final aggregate of a run; None while it has not ended."""
+        """The final aggregate of a run; None while it has not ended. ErasedError when it cannot be read any more."""
         ...
 
     async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:

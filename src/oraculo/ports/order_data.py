@@ -16,15 +16,25 @@ class StoredData:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedData:
+    """Stored bytes as a file, and how many there are."""
+
+    file: BinaryIO
+    size: int
+
+
 class OrderData(Protocol):
     """All verbs block: they are called in threads. What cannot be done is an OSError."""
 
-    def put(self, chunks: Iterable[bytes], until: datetime) -> StoredData:
-        """Store the bytes of all chunks at least until then. The same bytes are stored once."""
+    def put(self, chunks: Iterable[bytes], until: datetime, tenant: str) -> StoredData:
+        """Store the bytes of all chunks at least until then, sealed for the tenant where payloads are. The same bytes
+        of a tenant are stored once."""
         ...
 
-    def open(self, digest: str) -> BinaryIO | None:
-        """The bytes, to be read and closed by the caller; None when there are none of that digest."""
+    def open(self, digest: str) -> OpenedData | None:
+        """The bytes, to be read and closed by the caller; None when there are none of that digest, or they cannot be
+        read any more."""
         ...
 
     def link_key(self) -> bytes:

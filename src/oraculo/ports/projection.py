@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 
 from oraculo.core.events import OrchestrationStarted
@@ -30,6 +31,8 @@ class Sink(Protocol):
 
     name: str  # of its cursor; never the same for two sinks on one store
     tipo: str | None = None  # the only type of orchestrations that it wants to hear of; the others cost nothing
+    gather_s: float = 0.02  # how long a commit waits for more commits, to be handed over together
+    only_lately: timedelta | None = None  # what is older than this when it begins to read is skipped
 
     def wants(self, _started: OrchestrationStarted) -> bool:
         """Whether the steps of an orchestration that began like this are handed over. The same answer every time."""

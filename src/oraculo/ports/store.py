@@ -5,19 +5,28 @@ from __future__ import annotations
 from typing import Protocol
 
 from oraculo.ports.api_keys import ApiKeys
+from oraculo.ports.breakers import Breakers
 from oraculo.ports.catalogue import Catalogue
 from oraculo.ports.cursors import Cursors
+from oraculo.ports.data_keys import DataKeys
 from oraculo.ports.dead_letters import DeadLetters
 from oraculo.ports.destination_pauses import DestinationPauses
+from oraculo.ports.ended_runs import EndedRuns
 from oraculo.ports.journal import Journal
 from oraculo.ports.membership import MemberLeases, SharedView, Takeover
+from oraculo.ports.parameter_schemas import ParameterSchemas
+from oraculo.ports.projected import ProjectedDocuments
 from oraculo.ports.schedules import ScheduleRegistry
 from oraculo.ports.singleton_roles import SingletonRoles
+from oraculo.ports.sla import SlaRegistry
 from oraculo.ports.statistics import Statistics
 from oraculo.ports.system_events import SystemEventLog
 from oraculo.ports.task_types import TaskTypeRegistry
 from oraculo.ports.tenants import TenantRegistry
 from oraculo.ports.token_keys import TokenKeys
+from oraculo.ports.unique_keys import UniqueKeys
+from oraculo.ports.users import LocalUsers
+from oraculo.ports.workers import WorkerLeases
 
 
 class Store(
@@ -26,16 +35,29 @@ class Store(
     Statistics,
     DeadLetters,
     TaskTypeRegistry,
+    ParameterSchemas,
     ScheduleRegistry,
     ApiKeys,
     TokenKeys,
+    DataKeys,
     TenantRegistry,
+    LocalUsers,
     SystemEventLog,
     DestinationPauses,
+    Breakers,
+    EndedRuns,
     Cursors,
+    ProjectedDocuments,
+    SlaRegistry,
+    UniqueKeys,
     Protocol,
 ):
     """One database that holds all parts, so that one transaction writes to all of them."""
+
+    @property
+    def worker_leases(self) -> WorkerLeases:
+        """Workers that registered."""
+        ...
 
     @property
     def sharing(self) -> SharedStore | None:

@@ -38,3 +38,7 @@ class TenantRegistry(Protocol):
     async def open_runs_in(self, tenant: str, limit: int) -> int:
         """Count orchestrations of a tenant that have not ended, up to `limit` and no further."""
         ...
+
+    async def dead_letters_in(self, tenant: str, limit: int) -> int:
+        """Count dead letters of a tenant that are kept, up to `limit` and no further."""
+        ...

@@ -21,6 +21,7 @@ from oraculo.core.commands import (
     Reuse,
     Signal,
     Start,
+    WithdrawTicket,
 )
 from oraculo.core.vocabulary import Verdict
 from oraculo.ports.dead_letters import DeadLetter
@@ -32,6 +33,7 @@ class Fate(StrEnum):
 
     APPLIED = "applied"
     DUPLICATE = "duplicate"
+    MERGED = "merged"  # Start: it is one with an equal request that came before
     LATE = "late"
     CONFLICTING = "conflicting_answer"
     IDLE = "idle"
@@ -138,6 +140,9 @@ class Work:
 def by_actor(work: Work, actor: Actor) -> Work:
     """The same work as this actor's: what it asks for names the actor."""
     command = work.command
-    if isinstance(command, Start | RecordResult | Cancel | PauseRun | ResumeRun | Approve | Signal | RequeueTicket):
+    if isinstance(
+        command,
+        Start | RecordResult | Cancel | PauseRun | ResumeRun | Approve | Signal | RequeueTicket | WithdrawTicket,
+    ):
         work.command = replace(command, actor=actor.id)
     return work

@@ -17,15 +17,17 @@ WORKER_NAME_MAX_CHARS = 128
 
 
 class AnswerReader:
-    """`tokens` judges what an answer says by its token; without it tokens are not looked at."""
+    """`tokens` judges what an answer says by its token; without it tokens are not looked at. `keys` are those of
+    orders, where these are signed."""
 
-    def __init__(self, tokens: TokenRing | None = None) -> None:
+    def __init__(self, tokens: TokenRing | None = None, keys: TokenRing | None = None) -> None:
         self._tokens = tokens
+        self._keys = keys or tokens
 
     @property
     def public_keys(self) -> list[TokenKey]:
-        """The keys whose tokens are right; none when tokens are not looked at."""
-        return [] if self._tokens is None else self._tokens.public_keys
+        """The keys that sign tokens and orders; none when neither has a signature."""
+        return [] if self._keys is None else self._keys.public_keys
 
     def __call__(self, raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
         """Turn one result message into work: an answer for the tenant of its queue. What cannot be read, or may not
@@ -39,7 +41,8 @@ class AnswerReader:
                 fixed = self._tokens.judge(command, correlation_id, payloads.token_of(message, headers))
         except WireError as error:
             return quarantined(raw, queue, error, in_tenant(tenant_of(queue), correlation_id))
-        worker, served = _name(message.extra.get("worker")), _name(message.extra.get("fila"))
+        extra = message.extra
+        worker, served = (_name(extra.get("worker")), _name(extra.get("fila"))) if extra else ("", "")
         name = in_tenant(tenant_of(queue), correlation_id)
         return Work(command, name, queue=queue, body=raw, worker=worker, served=served, fixed=fixed)
 

@@ -25,8 +25,10 @@ from oraculo.ports.api_keys import ApiKey, ApiKeys, KeySession
 from oraculo.ports.clock import Clock
 from oraculo.ports.system_events import SystemEvent, SystemEventLog
 from oraculo.ports.tenants import TenantRegistry
+from oraculo.runtime.local_users import UserDirectory, session_owner, user_of_owner
 from oraculo.runtime.user_sessions import text_of_user, user_of_text
 from oraculo.wire import names
+from oraculo.wire.signatures import KEY_BYTES, decoded
 
 log = structlog.get_logger("oraculo.keys")
 
@@ -41,6 +43,7 @@ NOTE_MAX_CHARS = 200
 QUEUES_MAX = 100
 OPEN_MAX = 100_000_000
 PER_SECOND_MIN, PER_SECOND_MAX = 0.001, 1_000_000.0
+BYTES_PER_SECOND_MAX = 1e12
 
 _ID_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _ID_LENGTH: Final = 11  # letters after the first
@@ -79,10 +82,11 @@ def is_session(cookie: str) -> bool:
 
 
 class KeyRing:
-    """The keys of one store. All processes on it see the same ones."""
+    """The keys of one store. All processes on it see the same ones. `users` are those whose sessions are good, too."""
 
-    def __init__(self, store: KeyStore, clock: Clock) -> None:
+    def __init__(self, store: KeyStore, clock: Clock, users: UserDirectory | None = None) -> None:
         self._store = store
+        self._users = users
         self._clock = clock
         self._known: dict[str, _Known] = {}
         self._sessions: dict[str, _KnownSession] = {}
@@ -141,6 +145,10 @@ class KeyRing:
         """Begin a session for a user whom an identity provider has just named; return the value of its cookie."""
         return await self._begin_session(text_of_user(user))
 
+    async def begin_local_session(self, name: str) -> str:
+        """Begin a session for a local user whose password was right; return the value of its cookie."""
+        return await self._begin_session(session_owner(name))
+
     async def _begin_session(self, of: str) -> str:
         id, secret, now = _new_id("s"), secrets.token_urlsafe(32), self._clock.now()
         await self._store.add_session(KeySession(id, of, _digest(secret), now + SESSION_LIFE), now)
@@ -157,6 +165,9 @@ class KeyRing:
         good = hmac.compare_digest(_digest(secret), _NO_DIGEST if session is None else session.digest)
         if session is None or not good or session.expires_at <= now:
             return None
+        name = user_of_owner(session.key_id)
+        if name is not None:
+            return None if self._users is None else await self._users.actor_of(name)
         user = user_of_text(session.key_id)
         if user is not None:
             return user
@@ -192,11 +203,14 @@ class KeyRing:
         life: timedelta | None = None,
         note: str = "",
         limits: Limits = NO_LIMITS,
+        public_key: str | None = None,
     ) -> tuple[ApiKey, str]:
-        """Make a key; return it with its text, which is stored nowhere. WireError: what was asked for cannot be."""
+        """Make a key; return it with its text, which is stored nowhere. `public_key` is that of the pair that its owner
+        signs messages with. WireError: what was asked for cannot be."""
         _check_tenant(tenant, queues, by)
         _check(role, queues, life, note)
         check_limits(limits)
+        _check_public_key(public_key)
         now, secret = self._clock.now(), secrets.token_urlsafe(32)
         key = ApiKey(
             _new_id("k"),
@@ -209,6 +223,7 @@ class KeyRing:
             _digest(secret),
             None if life is None else now + life,
             limits=limits,
+            public_key=public_key,
         )
         if tenant != DEFAULT_TENANT:
             await self._store.add_tenant(tenant, now)
@@ -300,12 +315,24 @@ def _check(role: AccessRole, queues: Sequence[str], life: timedelta | None, note
     _check_life(life)
 
 
+def _check_public_key(text: str | None) -> None:
+    if text is not None and len(decoded(text) or b"") != KEY_BYTES:
+        raise _refused("public_key", "the 32 bytes of an Ed25519 public key in base64url, without padding, are allowed")
+
+
 def check_limits(limits: Limits) -> None:
     """Raise WireError unless a key or a tenant may have these limits."""
     if limits.open is not None and not 1 <= limits.open <= OPEN_MAX:
         raise _refused("limites.abertas", f"from 1 to {OPEN_MAX} are allowed")
     if limits.per_second is not None and not PER_SECOND_MIN <= limits.per_second <= PER_SECOND_MAX:
         raise _refused("limites.por_segundo", f"from {PER_SECOND_MIN:g} to {PER_SECOND_MAX:g} are allowed")
+
+    if limits.dead_letters is not None and not 1 <= limits.dead_letters <= OPEN_MAX:
+        raise _refused("limites.mensagens_mortas", f"from 1 to {OPEN_MAX} are allowed")
+    if limits.streams is not None and not 1 <= limits.streams <= OPEN_MAX:
+        raise _refused("limites.transmissoes", f"from 1 to {OPEN_MAX} are allowed")
+    if limits.bytes_per_second is not None and not 1 <= limits.bytes_per_second <= BYTES_PER_SECOND_MAX:
+        raise _refused("limites.bytes_por_segundo", f"from 1 to {BYTES_PER_SECOND_MAX:g} are allowed")
 
 
 def _check_life(life: timedelta | None) -> None:

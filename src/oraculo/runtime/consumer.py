@@ -29,6 +29,12 @@ Prepare = Callable[[Sequence[bytes]], Awaitable[None]]
 Submit = Callable[[list[Work]], Awaitable[list[Outcome]]]
 
 
+class Guard(Protocol):
+    async def judged(
+        self, messages: Sequence[tuple[bytes, Mapping[str, str]]], works: Sequence[Work], /
+    ) -> list[Work]: ...
+
+
 class Translate(Protocol):
     def __call__(self, raw: bytes, queue: str, headers: Mapping[str, str] = ..., /) -> Work: ...
 
@@ -42,7 +48,8 @@ def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlatio
 class QueueConsumer:
     """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable. While
     `full` says so, messages are left where they are: the queue is the best place for them to wait. `heard` is told of
-    each one. `prepare` finds out whatever `translate` has to know of them; a BrokerError of it means: not yet."""
+    each one. `prepare` finds out whatever `translate` has to know of them, `guard` who sent them; a BrokerError or
+    StoreError of theirs means: not yet."""
 
     slow = False
 
@@ -55,6 +62,7 @@ class QueueConsumer:
         full: Callable[[], bool] = lambda: False,
         heard: Callable[[Work], None] | None = None,
         prepare: Prepare | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self._broker = broker
         self.queue = queue
@@ -63,6 +71,7 @@ class QueueConsumer:
         self._full = full
         self._heard = heard
         self._prepare = prepare
+        self._guard = guard
         self._taken: dict[str, int] = {}
         self.returned = 0  # messages that were given back, because nothing could be done with them yet
         self.fetches = 0
@@ -102,18 +111,14 @@ class QueueConsumer:
                 await self.take(deliveries)
 
     async def take(self, deliveries: Sequence[Delivery]) -> None:
-        if self._prepare is not None:
-            try:
-                await self._prepare([delivery.body for delivery in deliveries])
-            except BrokerError as error:
-                log.warning("messages given back: schema not readable yet", queue=self.queue, error=str(error))
-                await self._give_back(deliveries)
-                return
-        works = []
-        for delivery in deliveries:
-            work = self._translate(delivery.body, self.queue, delivery.headers)
+        try:
+            works = await self._read(deliveries)
+        except (BrokerError, StoreError) as error:
+            log.warning("messages given back: not readable yet", queue=self.queue, error=str(error))
+            await self._give_back(deliveries)
+            return
+        for delivery, work in zip(deliveries, works, strict=True):
             work.broker = delivery.broker
-            works.append(work)
             self._taken[delivery.broker] = self._taken.get(delivery.broker, 0) + 1
             if self._heard is not None:
                 self._heard(work)
@@ -134,6 +139,14 @@ class QueueConsumer:
         self.returned += sum(1 for settlement in settlements if settlement.verdict is Settle.RETRY)
         await self._settle(settlements)
         crash.point("after_ack")
+
+    async def _read(self, deliveries: Sequence[Delivery]) -> list[Work]:
+        if self._prepare is not None:
+            await self._prepare([delivery.body for delivery in deliveries])
+        works = [self._translate(delivery.body, self.queue, delivery.headers) for delivery in deliveries]
+        if self._guard is None:
+            return works
+        return await self._guard.judged([(delivery.body, delivery.headers) for delivery in deliveries], works)
 
     async def _give_back(self, deliveries: Sequence[Delivery]) -> None:
         self.returned += len(deliveries)

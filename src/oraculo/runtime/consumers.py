@@ -9,20 +9,29 @@ from oraculo.core.access import Scope
 from oraculo.ports.broker import Broker
 from oraculo.ports.engine import Engine
 from oraculo.ports.work import Work
-from oraculo.runtime.consumer import Prepare, QueueConsumer, Submit, Translate
+from oraculo.runtime.consumer import Guard, Prepare, QueueConsumer, Submit, Translate
 from oraculo.runtime.dead_letters import DeadLetterCollector
 from oraculo.runtime.loops import Loops
 
 
 class QueueConsumers:
     """`answered` is told of every answer that comes from a broker of its own process. `scopes` says for each queue
-    what a message in it does: none is listened to without saying so."""
+    what a message in it does: none is listened to without saying so. `guard_of` gives what judges messages that do
+    that, if something does."""
 
-    def __init__(self, broker: Broker, engine: Engine, answered: Callable[[Work], None] | None = None) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        engine: Engine,
+        answered: Callable[[Work], None] | None = None,
+        guard_of: Callable[[Scope], Guard | None] = lambda _scope: None,
+    ) -> None:
         self._broker = broker
+        self._guard_of = guard_of
         self._engine = engine
         self._answered = None if broker.traits.volatile else answered
         self._consumers: list[QueueConsumer] = []
+        self.queues: frozenset[str] = frozenset()  # that messages are taken from
         self.scopes: dict[str, Scope] = {}
         self._own_dead_letters: set[str] = set()  # queues whose dead letters are published by their consumer's `submit`
         self._loops = Loops()
@@ -44,7 +53,16 @@ class QueueConsumers:
         self.scopes[queue] = scope
         self._broker.expect(queue)
         submit = self._engine.answer if plain else partial(self._engine.submit, piecewise=True)
-        self._take_from(QueueConsumer(self._broker, queue, translate, submit, heard=self._answered, prepare=prepare))
+        consumer = QueueConsumer(
+            self._broker,
+            queue,
+            translate,
+            submit,
+            heard=self._answered,
+            prepare=prepare,
+            guard=self._guard_of(scope),
+        )
+        self._take_from(consumer)
 
     def requests(
         self,
@@ -77,18 +95,15 @@ class QueueConsumers:
         if submit is not None:
             self._own_dead_letters.add(queue)
         takes = submit or partial(self._engine.submit, piecewise=True)
-        self._take_from(QueueConsumer(self._broker, queue, translate, takes, full, prepare=prepare))
+        guard = self._guard_of(self.scopes[queue])
+        self._take_from(QueueConsumer(self._broker, queue, translate, takes, full, prepare=prepare, guard=guard))
 
     def _take_from(self, consumer: QueueConsumer) -> None:
         """Once the others were started, it begins at once: the queue of a tenant that has just appeared."""
         self._consumers.append(consumer)
+        self.queues |= {consumer.queue}
         if self._started:
             self._loops.add_started(f"consumer-{len(self._consumers)}", consumer.run)
-
-    @property
-    def queues(self) -> frozenset[str]:
-        """The queues that messages are taken from."""
-        return frozenset(consumer.queue for consumer in self._consumers)
 
     def start(self, *, dead_letters: bool) -> None:
         """Begin to take messages; with `dead_letters` also what was put into dead-letter queues."""

@@ -7,7 +7,8 @@ process that has to send it, and goes when the pause is over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import structlog
 
@@ -17,6 +18,8 @@ from oraculo.errors import StoreError
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import EVERYTHING, DestinationPause, DestinationPauses
 from oraculo.ports.system_events import SystemEvent
+from oraculo.runtime.breakers import BreakerBook
+from oraculo.runtime.loops import Loop
 
 log = structlog.get_logger("oraculo.pauses")
 
@@ -25,9 +28,10 @@ PAUSED_EVENT, RESUMED_EVENT = "destination_paused", "destination_resumed"
 
 
 class DestinationBook:
-    """Knows what is paused, pauses and resumes."""
+    """Knows what is paused, pauses and resumes. `breakers` hold orders back, too; None: there are none."""
 
-    def __init__(self, store: DestinationPauses, clock: Clock) -> None:
+    def __init__(self, store: DestinationPauses, clock: Clock, breakers: BreakerBook | None = None) -> None:
+        self.breakers = breakers
         self._store = store
         self._clock = clock
         self._pauses: dict[str, DestinationPause] = {}
@@ -35,6 +39,11 @@ class DestinationBook:
         self._changed = asyncio.Event()
 
     # -- for senders -------------------------------------------------------------------------------------------------
+
+    @property
+    def any_paused(self) -> bool:
+        """False while orders may go to every queue."""
+        return bool(self._pauses)
 
     def holds(self, queue: str) -> bool:
         """Return whether no order may go to this queue now."""
@@ -62,6 +71,21 @@ class DestinationBook:
         """What is paused, by target."""
         return [self._pauses[target] for target in sorted(self._pauses)]
 
+    @property
+    def holds_any(self) -> bool:
+        """True while orders for some destination are kept back."""
+        return bool(self._pauses) or bool(self.breakers and self.breakers.open)
+
+    def hold_of(self, queue: str) -> tuple[str, datetime, str] | None:
+        """What keeps orders for a queue from going out: ("paused" or "breaker", since when, why); None: nothing."""
+        pause = self._pauses.get(queue) or self._pauses.get(EVERYTHING)
+        if pause is not None:
+            return "paused", pause.since, pause.reason
+        for one in () if self.breakers is None else self.breakers.open:
+            if one.queue == queue and one.opened_at is not None:
+                return "breaker", one.opened_at, one.error
+        return None
+
     async def pause(self, target: str, reason: str, actor: Actor) -> bool:
         """Let no order go to a queue, or to any; durable when it returns. False: it was so before."""
         now = self._clock.now()
@@ -83,6 +107,18 @@ class DestinationBook:
         return changed
 
     # -- life --------------------------------------------------------------------------------------------------------
+
+    def loops(self) -> Iterator[tuple[str, Loop]]:
+        """What runs beside the engine."""
+        yield "pauses", self.run
+        if self.breakers is not None:
+            yield "breakers", self.breakers.run
+
+    async def begin(self) -> None:
+        """Read how destinations stand before anything is sent."""
+        await self.refresh()
+        if self.breakers is not None:
+            await self.breakers.refresh()
 
     async def refresh(self) -> None:
         """Read what is paused now."""

@@ -8,7 +8,7 @@ is needed from a live state; `evaluate` may then run beside other work.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oraculo.core import maps
@@ -23,7 +23,7 @@ from oraculo.plans.json_values import texts_in
 from oraculo.runtime.evaluation_names import ItemNames, TaskNames, UndoneNames, undone_names
 from oraculo.runtime.evaluator import Evaluator, FaultError, MoreNeededError, shown
 from oraculo.runtime.loop_rounds import next_round
-from oraculo.runtime.map_rows import Rows, items_of, word_of
+from oraculo.runtime.map_rows import Rows, items_of, place, word_of
 from oraculo.runtime.wait_values import awaited
 from oraculo.wire import strict_json
 
@@ -171,13 +171,15 @@ def _evaluated(snapshot: Snapshot, asked: Asked, evaluator: Evaluator) -> Resolu
             return Resolution(position, Outcome.GO, evaluator.written(asked.template, word))
         items = items_of(evaluator, spec.map)
         refused = maps.refusal(snapshot.plan, snapshot.tickets, position, len(items))
+        if refused is not None:
+            return replace(refused, word=place(spec.name, refused.word))
         names = ItemNames(evaluator.names, spec.map.item_name)
-        return refused or list(Rows(evaluator, spec.map, names, word_of(spec.map)).commands(position, items))
+        return list(Rows(evaluator, spec.map, names, word_of(spec.map)).commands(position, items))
     except FaultError as fault:
         return Resolution(
             position,
             Outcome.FAIL,
-            word=fault.word,
+            word=fault.word if spec is None else place(spec.name, fault.word),
             expression=fault.expression,
             detail=fault.detail,
             obstacle=fault.obstacle,

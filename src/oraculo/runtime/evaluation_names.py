@@ -181,8 +181,9 @@ def undone_names(state: Orchestration, named: NamedTasks, position: int) -> dict
     own = {"feito": ticket.dados if ticket.status in GOOD else b"null"}
     block = None if state.blocks is None else state.blocks.of(undone)
     spec = named.spec(undone)
+    if block is not None:
+        own["indice"] = str(block.number(undone)).encode()
     if isinstance(block, Block):
-        own["indice"] = str(undone - block.first).encode()
         over = named.named[block.owner].map
         if over is not None and spec.undo is not None and spec.undo.keeps_item:
             own[over.item_name] = block.item(undone)

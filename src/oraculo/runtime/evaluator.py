@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from oraculo.core.resolution import Obstacle
 from oraculo.core.vocabulary import Status
 from oraculo.errors import ExpressionCostError, ExpressionError
-from oraculo.expressions import EVALUATION_MAX_UNITS, VALUE_MAX_BYTES, Template, parse_template
+from oraculo.expressions import EVALUATION_MAX_UNITS, VALUE_MAX_BYTES, Template, Use, parse_template
 from oraculo.runtime.evaluation_names import TaskView
 from oraculo.wire import strict_json
 
 SAW_MAX_CHARS = 2048
 EXPRESSION_SHOWN_CHARS = 300
+VALUE_SHOWN_CHARS = 120
 GONE = (Status.IGNORADA, Status.ERRO, Status.TIMEOUT, Status.CANCELADA)
 
 
@@ -106,11 +107,30 @@ class Evaluator:
         told = [f"{name}: {status}" for name, status in self._statuses(text) if status in GONE]
         return f" [{', '.join(told)}]" if told else ""
 
-    def saw(self, condition: bool | str) -> str:
-        """The tasks that a condition asks, with their statuses, and what it reads of the input."""
+    def saw(self, condition: bool | str, hidden: Callable[[str], bool] = lambda _: False) -> str:
+        """The tasks that a condition asks, with their statuses, and the values that it reads by plain paths; not those
+        of `hidden` names."""
         if isinstance(condition, bool):
             return ""
-        return ", ".join(f"{name}: {status}" for name, status in self._statuses(condition))[:SAW_MAX_CHARS]
+        told = {f"{name}: {status}": None for name, status in self._statuses(condition)}
+        template = parse_template(condition)
+        uses = [use for one in (template.expressions if template else ()) for use in one.uses]
+        for use in uses:
+            if use.path[-1:] != ("status",) and not hidden(use.name):
+                told |= dict.fromkeys(self._read(use))
+        return ", ".join(told)[:SAW_MAX_CHARS]
+
+    def _read(self, use: Use) -> Iterator[str]:
+        """What stands at the path of a use, when there is anything and it is a plain value."""
+        try:
+            value: Any = self.names[use.name]
+            for step in use.path:
+                value = value[step]
+        except (KeyError, IndexError, TypeError, ExpressionError):
+            return  # the condition did without it
+        if value is None or isinstance(value, bool | int | float | str):
+            written = strict_json.dumps(value).decode()[:VALUE_SHOWN_CHARS]
+            yield f"{'.'.join(map(str, (use.name, *use.path)))}: {written}"
 
     def _statuses(self, text: str) -> Iterator[tuple[str, str]]:
         template = parse_template(text)

@@ -102,7 +102,7 @@ def _decided_task(state: Orchestration, task: str | None) -> int | None:
         if task is not None:
             raise DecisionError("unknown_task", f"there is no task {task!r}: the plan has no tasks with names")
         return None
-    waiting = {names[position]: position for position in state.held.get(WaitKind.APPROVAL, ())}
+    waiting = {names[position]: position for position in sorted(state.held.get(WaitKind.APPROVAL, ()))}
     if task is None:
         if len(waiting) == 1:
             return next(iter(waiting.values()))

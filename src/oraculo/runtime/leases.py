@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,14 +19,18 @@ import structlog
 
 from oraculo.core.commands import RecordResult
 from oraculo.core.state import Orchestration
-from oraculo.core.tenants import in_tenant, local_name, queue_in, tenant_of
+from oraculo.core.tenants import in_tenant, queue_in, tenant_of
 from oraculo.core.ticket_id import parse_ticket_id
-from oraculo.errors import BrokerError, UnknownIdError, WireError
-from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
+from oraculo.errors import BrokerError, StoreError, UnknownIdError, WireError
+from oraculo.ports.broker import Broker, Delivery, Settle, Settlement, publish_confirmed
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import DestinationGate
 from oraculo.ports.work import Work
-from oraculo.wire import mensagem, names
+from oraculo.runtime.scheduler.scheduler import LeaseScheduler
+from oraculo.runtime.seen_workers import WorkerSeen
+from oraculo.runtime.workers import WorkerBook
+from oraculo.wire import mensagem, names, quarantine
+from oraculo.wire.ticket_tokens import UNAUTHENTICATED
 
 log = structlog.get_logger("oraculo.gateway")
 
@@ -34,6 +40,7 @@ PAUSED_RETRY_S = 0.5  # after which a message of a paused orchestration is looke
 WORKER_FORGOTTEN_AFTER = timedelta(minutes=10)
 WORKERS_MAX, WORKER_MAX_QUEUES = 2000, 200  # of those that are remembered; others are served too
 QUEUES_REMEMBERED_MAX = 20_000  # over all workers
+UNPLACED_MAX_ANSWERS = 50  # that are looked at in one sweep
 
 
 @dataclass(slots=True)
@@ -46,29 +53,18 @@ class Lease:
     length: timedelta
 
     @property
+    def taken_at(self) -> datetime:
+        """When it was taken, or kept last."""
+        return self.expires_at - self.length
+
+    @property
     def worker_key(self) -> str:
         return in_tenant(tenant_of(self.delivery.queue), self.worker)
 
 
-@dataclass(slots=True)
-class WorkerSeen:
-    """`over` says how it gets its work. Of those that take it from a broker only the answers are known. `key` tells it
-    from one of the same name of another tenant."""
-
-    key: str
-    queues: set[str]
-    last_seen: datetime
-    over: str = "http"
-    leased: int = 0
-    answered: int = 0
-
-    @property
-    def name(self) -> str:
-        """What it calls itself."""
-        return local_name(self.key)
-
-
 class HttpLeases:
+    """`is_ours` tells of an order whether this installation signed it; without it orders have no signatures."""
+
     def __init__(
         self,
         broker: Broker,
@@ -76,15 +72,18 @@ class HttpLeases:
         state_of: Callable[[int], Awaitable[Orchestration | None]],
         queues: names.QueueNames = names.USUAL,
         gate: DestinationGate | None = None,
+        is_ours: Callable[[bytes, Mapping[str, str]], bool] | None = None,
     ) -> None:
-        self._broker = broker
-        self._clock = clock
+        self.registry: WorkerBook | None = None
+        self.scheduler: LeaseScheduler | None = None  # None: whoever asks gets what comes
+        self._broker, self._clock = broker, clock
+        self._is_ours, self._gate = is_ours, gate
         self._state_of = state_of
         self._names = queues
-        self._gate = gate
         self._leases: dict[str, Lease] = {}
         self._by_ticket: dict[str, set[str]] = {}
         self.workers: dict[str, WorkerSeen] = {}
+        self._unplaced: deque[tuple[Work, RecordResult]] = deque(maxlen=UNPLACED_MAX_ANSWERS)
         self._queues_remembered = 0
 
     def __len__(self) -> int:
@@ -111,6 +110,8 @@ class HttpLeases:
             seen.queues.add(queue)
             self._queues_remembered += 1
         seen.last_seen = now
+        if self.registry is not None:
+            self.registry.seen(key)
         return seen
 
     def heard(self, work: Work) -> None:
@@ -121,14 +122,33 @@ class HttpLeases:
         tenant, queue = tenant_of(work.queue), work.served
         if not queue:
             if answer.name is None:
+                self._unplaced.append((work, answer))
                 return
             queue = self._names.of(answer.kind, answer.name)
-        queue = queue_in(tenant, queue) or ""
+        self._heard_at(queue_in(tenant, queue) or "", work, answer)
+
+    def _heard_at(self, queue: str, work: Work, answer: RecordResult) -> None:
         if not names.is_queue_name(queue):  # a worker may call its source anything
             return
+        if self.registry is not None:
+            self.registry.heard(work)
         seen = self._remembered(work.worker or f"({queue})", queue, "broker")
         if seen is not None:
             seen.answered += 1
+            seen.take(answer, self._clock.now())
+
+    async def _place(self) -> None:
+        """See where workers work that say it neither by a queue nor by a name, as plain executors do: by the tickets
+        that they answered. When many did, some of them."""
+        for _ in range(len(self._unplaced)):
+            work, answer = self._unplaced[0]
+            state = await self._run_of(answer.ticket) if answer.ticket is not None else None
+            self._unplaced.popleft()  # not before: when the store is away, it is looked at again
+            parsed = parse_ticket_id(answer.ticket or "")
+            if state is None or parsed is None or parsed[1] >= len(state.plan.tasks):
+                continue
+            if tenant_of(state.correlation_id) == tenant_of(work.queue):
+                self._heard_at(state.plan.tasks[parsed[1]].queue, work, answer)
 
     async def lease(self, queue: str, limit: int, wait: float, worker: str, length: timedelta = LEASE) -> list[Lease]:
         """Up to `limit` messages, as soon as there are any; an empty list after `wait` seconds."""
@@ -136,15 +156,21 @@ class HttpLeases:
         self.saw(worker, queue)
         while True:
             left = until - asyncio.get_running_loop().time()
+            if self.registry is not None and not self.registry.admits(in_tenant(tenant_of(queue), worker)):
+                await asyncio.sleep(max(0.0, left))
+                return []
             if self._gate is not None and self._gate.holds(queue) and not await self._gate.wait_open(queue, left):
                 return []
-            deliveries = await self._broker.fetch(queue, limit=limit, wait=max(0.0, left))
-            leases = await self._grant_all(deliveries, worker, length)
+            if self.scheduler is None:
+                deliveries = await self._broker.fetch(queue, limit=limit, wait=max(0.0, left))
+                leases = await self.grant_all(deliveries, worker, length)
+            else:
+                leases = await self.scheduler.lease(self, queue, limit, max(0.0, left), worker, length)
             if leases or left <= 0:
                 self.saw(worker, queue, len(leases))
                 return leases
 
-    async def _grant_all(self, deliveries: Sequence[Delivery], worker: str, length: timedelta) -> list[Lease]:
+    async def grant_all(self, deliveries: Sequence[Delivery], worker: str, length: timedelta) -> list[Lease]:
         """Leases of those that still need work. When the caller goes away half way, all of them go back."""
         leases: list[Lease] = []
         done = 0
@@ -157,33 +183,53 @@ class HttpLeases:
         except BaseException:
             for lease in leases:
                 if self._pop(lease.lease_id) is not None:  # it may have been answered meanwhile
-                    await self._settle(Settlement(lease.delivery, Settle.RETRY))
+                    await self.settle(Settlement(lease.delivery, Settle.RETRY))
             for delivery in deliveries[done:]:
-                await self._settle(Settlement(delivery, Settle.RETRY))
+                await self.settle(Settlement(delivery, Settle.RETRY))
             raise
         return leases
 
     async def _grant(self, delivery: Delivery, worker: str, length: timedelta) -> Lease | None:
         """A lease, unless the ticket needs no work any more; then the message is done with."""
-        ticket: tuple[str, int] | None = None
-        try:
-            message = mensagem.parse_order(delivery.body)
-        except WireError:
-            message = None
-        if message is not None and message.ticket_id is not None:
-            ticket = (message.ticket_id, message.tentativa or 1)
-            state = await self._run_of(ticket[0])
-            if not _wants(state, *ticket):
-                await self._settle(Settlement(delivery))
-                return None
-            if _is_paused(state):  # it stays here until the orchestration goes on
-                await self._settle(Settlement(delivery, Settle.RETRY, PAUSED_RETRY_S))
-                return None
+        usable, ticket, _state = await self.usable(delivery)
+        if not usable:
+            return None
         lease = Lease(secrets.token_urlsafe(18), delivery, ticket, worker, self._clock.now() + length, length)
         self._leases[lease.lease_id] = lease
         if ticket is not None:
             self._by_ticket.setdefault(ticket[0], set()).add(lease.lease_id)
         return lease
+
+    async def usable(self, delivery: Delivery) -> tuple[bool, tuple[str, int] | None, Orchestration | None]:
+        """Whether a worker may have a message, and the (ticket_id, attempt) and run that it is an order of. One that is
+        of no use (now) is settled here."""
+        try:
+            message = mensagem.parse_order(delivery.body)
+        except WireError:
+            return True, None, None
+        if not await self._signed(delivery):
+            return False, None, None
+        if message.ticket_id is None:
+            return True, None, None
+        ticket = (message.ticket_id, message.tentativa or 1)
+        state = await self._run_of(ticket[0])
+        if not _wants(state, *ticket):
+            await self.settle(Settlement(delivery))
+            return False, ticket, state
+        if _is_paused(state):  # it stays here until the orchestration goes on
+            await self.settle(Settlement(delivery, Settle.RETRY, PAUSED_RETRY_S))
+            return False, ticket, state
+        return True, ticket, state
+
+    async def _signed(self, delivery: Delivery) -> bool:
+        """True unless orders are signed and this one is not: then it is a dead letter of its queue."""
+        if self._is_ours is None or self._is_ours(delivery.body, delivery.headers):
+            return True
+        log.error("order without the signature of the orchestrator", queue=delivery.queue)
+        dead = quarantine.outgoing(delivery, UNAUTHENTICATED, "the order is not signed by the orchestrator")
+        await publish_confirmed(self._broker, [dead])
+        await self.settle(Settlement(delivery))
+        return False
 
     async def _run_of(self, ticket_id: str) -> Orchestration | None:
         """The orchestration of a ticket; None when it is not known."""
@@ -193,7 +239,7 @@ class HttpLeases:
     async def _wanted(self, ticket_id: str, attempt: int) -> bool:
         return _wants(await self._run_of(ticket_id), ticket_id, attempt)
 
-    async def answered(self, ticket_id: str, attempt: int | None) -> None:
+    async def answered(self, ticket_id: str, attempt: int | None, answer: RecordResult | None = None) -> None:
         """A durable result settles the leases of its ticket."""
         for lease_id in list(self._by_ticket.get(ticket_id, ())):
             lease = self._leases.get(lease_id)
@@ -201,12 +247,16 @@ class HttpLeases:
                 continue
             if attempt is not None and lease.ticket != (ticket_id, attempt):
                 continue
-            self._pop(lease_id)
-            await self._settle(Settlement(lease.delivery))
+            self._pop(lease_id, answer)
+            await self.settle(Settlement(lease.delivery))
+            if self.registry is not None and answer is not None:
+                self.registry.answered(lease.worker_key, answer)
             seen = self.workers.get(lease.worker_key)
             if seen is not None:
                 seen.answered += 1
                 seen.last_seen = self._clock.now()
+                if answer is not None:
+                    seen.take(answer, seen.last_seen)
 
     async def answered_without_ticket(self, runs: Collection[int]) -> None:
         """Durable results that did not say which ticket they are for: whatever needs no work any more is settled."""
@@ -218,6 +268,26 @@ class HttpLeases:
                 lease = self._leases.get(lease_id)
                 if lease is not None and lease.ticket is not None and not await self._wanted(*lease.ticket):
                     await self.answered(*lease.ticket)
+
+    def holders(self) -> set[str]:
+        """The keys of the workers that hold a message."""
+        return {lease.worker_key for lease in self._leases.values()}
+
+    async def take_back(self, key: str) -> list[tuple[str, int]]:
+        """End the leases of a worker; return the (ticket_id, attempt) that it had."""
+        taken = [lease for lease in list(self._leases.values()) if lease.worker_key == key]
+        for lease in taken:
+            if self._pop(lease.lease_id) is not None:
+                await self.settle(Settlement(lease.delivery, Settle.RETRY))
+        return [lease.ticket for lease in taken if lease.ticket is not None]
+
+    def all(self) -> list[Lease]:
+        """Every lease, of all tenants."""
+        return list(self._leases.values())
+
+    def held_by(self, key: str) -> list[Lease]:
+        """The leases of a worker."""
+        return [lease for lease in self._leases.values() if lease.worker_key == key]
 
     def queue_of(self, lease_id: str) -> str | None:
         """The queue that a lease is from; None when there is no such lease (any more)."""
@@ -240,7 +310,7 @@ class HttpLeases:
         lease = self._pop(lease_id)
         if lease is None:
             raise UnknownIdError("lease", lease_id)
-        await self._settle(Settlement(lease.delivery, Settle.RETRY, delay))
+        await self.settle(Settlement(lease.delivery, Settle.RETRY, delay))
 
     async def done(self, lease_id: str) -> bool:
         """A message that wants no result (a notice) was used. False when it is an order, which wants one."""
@@ -250,23 +320,29 @@ class HttpLeases:
         if lease.ticket is not None:
             return False
         self._pop(lease_id)
-        await self._settle(Settlement(lease.delivery))
+        await self.settle(Settlement(lease.delivery))
         return True
 
     async def run(self) -> None:
         """Take back what expired, for ever."""
-        while True:
-            await asyncio.sleep(SWEEP_INTERVAL_S)
-            await self.sweep()
+        try:
+            while True:
+                await asyncio.sleep(SWEEP_INTERVAL_S)
+                await self.sweep()
+        finally:
+            if self.scheduler is not None:
+                await self.scheduler.close()
 
     async def sweep(self) -> int:
+        with suppress(StoreError):  # what is placed later may wait, leases that expired may not
+            await self._place()
         now = self._clock.now()
         expired = [lease for lease in self._leases.values() if lease.expires_at <= now]
         for lease in expired:
             self._pop(lease.lease_id)
             log.warning("lease expired", worker=lease.worker, queue=lease.delivery.queue, ticket_id=lease.ticket)
         for lease in expired:
-            await self._settle(Settlement(lease.delivery, Settle.RETRY))
+            await self.settle(Settlement(lease.delivery, Settle.RETRY))
         for name in [name for name, seen in self.workers.items() if now - seen.last_seen > WORKER_FORGOTTEN_AFTER]:
             self._queues_remembered -= len(self.workers.pop(name).queues)
         return len(expired)
@@ -287,14 +363,16 @@ class HttpLeases:
         """The workers of a tenant that were seen lately."""
         return [seen for seen in self.workers.values() if tenant_of(seen.key) == tenant]
 
-    async def _settle(self, settlement: Settlement) -> None:
+    async def settle(self, settlement: Settlement) -> None:
         try:
             await self._broker.settle([settlement])
         except BrokerError as error:
             log.warning("settle failed", queue=settlement.delivery.queue, error=str(error))
 
-    def _pop(self, lease_id: str) -> Lease | None:
+    def _pop(self, lease_id: str, answer: RecordResult | None = None) -> Lease | None:
         lease = self._leases.pop(lease_id, None)
+        if self.scheduler is not None:
+            self.scheduler.ended(lease_id, answer)
         if lease is not None and lease.ticket is not None:
             ids = self._by_ticket.get(lease.ticket[0], set())
             ids.discard(lease_id)

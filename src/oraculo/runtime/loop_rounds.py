@@ -14,7 +14,7 @@ from oraculo.core.named_tasks import LoopSpec
 from oraculo.core.resolution import Outcome, Resolution
 from oraculo.runtime.evaluation_names import ItemNames
 from oraculo.runtime.evaluator import Evaluator, shown
-from oraculo.runtime.map_rows import Rows, word_of
+from oraculo.runtime.map_rows import Rows, place, word_of
 from oraculo.wire import strict_json
 
 STOP_WHEN = "repete.pare_quando"
@@ -35,7 +35,7 @@ def next_round(evaluator: Evaluator, spec: LoopSpec, owner: int, rounds: int, ti
             return Resolution(owner, outcome, word=STOP_WHEN, expression=shown(condition), detail=inside.saw(condition))
     refused = loops.refusal(tickets, owner)
     if refused is not None:
-        return refused
+        return replace(refused, word=place(spec.item.name, refused.word))
     rows = Rows(evaluator, spec, names, f"repete.{word_of(spec)}")
     row, why = rows.row(rounds, names.item)
     if why is not None:

@@ -7,7 +7,7 @@ has no value, has no row and a resolution instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +36,11 @@ class Hole:
     template: Template
 
 
+def place(task: str, word: str) -> str:
+    """A word of a task as a fault names it."""
+    return f"tarefas.{task}.{word}"
+
+
 def word_of(spec: MapSpec | LoopSpec) -> str:
     """Where the expressions of its items or rounds stand, inside of the task."""
     return PARAMS if spec.item.child is None else CHILD
@@ -54,7 +59,9 @@ def items_of(evaluator: Evaluator, spec: MapSpec) -> list[Any]:
 
 
 def _kind(value: Any) -> str:
-    return "null" if value is None else type(value).__name__
+    kinds: list[tuple[Any, str]] = [(type(None), "null"), (bool, "a bool"), (str, "a text"), (int | float, "a number")]
+    kinds.append((Mapping, "an object"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), type(value).__name__)
 
 
 class Rows:
@@ -62,6 +69,7 @@ class Rows:
 
     def __init__(self, evaluator: Evaluator, spec: MapSpec | LoopSpec, names: ItemNames, word: str = PARAMS) -> None:
         self._names = names
+        self._task = spec.item.name
         self._word = word
         self._outside = evaluator
         self._inside = evaluator.inside(self._names)
@@ -102,7 +110,7 @@ class Rows:
             raise FaultError(self._word, "", f"all items together need more than {MAP_MAX_UNITS} units")
         try:
             if self._when is not None and not inside.condition(self._when, "faz.quando"):
-                saw = inside.saw(self._when)
+                saw = inside.saw(self._when, self._names.own)  # the same for all items: they share one reason
                 skip = Resolution(0, Outcome.SKIP, word="faz.quando", expression=shown(self._when), detail=saw)
                 return nothing, skip
             row = tuple(
@@ -114,7 +122,8 @@ class Rows:
             if length > VALUE_MAX_BYTES:
                 raise FaultError(self._word, "", f"larger than {VALUE_MAX_BYTES} bytes")
         except FaultError as fault:
-            failed = Resolution(0, Outcome.FAIL, word=fault.word, expression=fault.expression, detail=fault.detail)
+            word = place(self._task, fault.word)
+            failed = Resolution(0, Outcome.FAIL, word=word, expression=fault.expression, detail=fault.detail)
             return nothing, failed
         self._weight += length
         if self._weight > ROWS_MAX_BYTES:

@@ -20,6 +20,7 @@ import structlog
 from oraculo.core.events import OrchestrationStarted
 from oraculo.core.replay import rebuild
 from oraculo.errors import FencedError, OraculoError
+from oraculo.ports.breakers import BREAKER_CURSOR
 from oraculo.ports.clock import Clock
 from oraculo.ports.cursors import Cursors, Lag
 from oraculo.ports.journal import Batch, Journal, Recorded
@@ -32,18 +33,20 @@ log = structlog.get_logger("oraculo.project")
 
 BATCH_STEPS = 256  # steps handed over together
 POLL_INTERVAL_S = 0.5  # between two looks at the journal when no commit was heard of
-GATHER_S = 0.02  # how long a commit waits for more commits, to be handed over together
 RETRY_PAUSE_FIRST_S, RETRY_PAUSE_MAX_S = 0.1, 5.0  # before a sink that failed is tried again
 MAX_TICKETS_IN_MEMORY = 200_000  # in memory, of each projection
 MAX_UNWANTED_RUNS = 100_000  # orchestrations known to be of no interest
 SKIP_INTERVAL_S, SKIP_STEPS = 5.0, 50_000  # after which a cursor moves over what its sink does not read
 STOP_TIMEOUT_S = 2.0  # how long the end of a process waits for what is not written yet
 _SYSTEM_SUFFIX = "/system"  # the cursor of system events is named after that of the journal
+ALERTS_SUFFIX = "/alerts"  # and one of alerts is not of the journal either
 
 
 def journal_cursors(cursors: Mapping[str, int]) -> list[tuple[str, int]]:
     """Each projection and how far it has read the journal."""
-    return [(name, position) for name, position in cursors.items() if not name.endswith(_SYSTEM_SUFFIX)]
+    return [
+        (name, position) for name, position in cursors.items() if not name.endswith((_SYSTEM_SUFFIX, ALERTS_SUFFIX))
+    ]
 
 
 async def unread(store: Cursors, types: Mapping[str, str], ignored: Sequence[str] = ()) -> tuple[str, Lag] | None:
@@ -51,10 +54,10 @@ async def unread(store: Cursors, types: Mapping[str, str], ignored: Sequence[str
 
     `types` names the one type of orchestrations that a projection reads, for each that does not read all: its cursor
     stays behind while there is nothing for it, and nothing is unread all the same. Projections in `ignored` do not
-    count."""
+    count, and breakers never do: they care for what is new."""
     lags = {
         name: await store.lag(position, types.get(name))
-        for name, position in journal_cursors(await store.cursors()) if name not in ignored
+        for name, position in journal_cursors(await store.cursors()) if name not in (*ignored, BREAKER_CURSOR)
     }  # fmt: skip
     return min(lags.items(), key=lambda one: one[1].read, default=None)
 
@@ -116,6 +119,10 @@ class Projection:
         if not self.active or self.tipo is not None:
             self.lag = await self._store.lag(after, self.tipo)
             self.active = True
+            if self._is_stale():
+                await self._store.move_cursor(self.name, self.lag.end)
+                self.lag = Lag(end=self.lag.end)
+                return True
             if not self.lag.steps:
                 await self._skip(after, self.lag.end)
                 return await self._note()
@@ -128,6 +135,11 @@ class Projection:
             return await self._note()
         self.lag = await self._store.lag(steps[-1].position, self.tipo)
         return True
+
+    def _is_stale(self) -> bool:
+        """Return whether what is unread begins before the time that its sink cares for."""
+        lately, since = self._sink.only_lately, self.lag.since
+        return lately is not None and since is not None and self._clock.now() - since > lately
 
     async def _unread(self, after: int, steps: Sequence[Recorded]) -> Lag:
         """What the sink has still to get while it is handed these steps; they are all there is when they are few."""
@@ -151,7 +163,7 @@ class Projection:
         try:
             async with asyncio.timeout(POLL_INTERVAL_S):
                 await self.news.wait()
-            await asyncio.sleep(GATHER_S)
+            await asyncio.sleep(self._sink.gather_s)
         except TimeoutError:
             pass
 
@@ -229,6 +241,8 @@ class Projection:
 
     def _entries(self, steps: Sequence[Recorded]) -> Iterator[Entry]:
         for step in steps:
+            if step.erased:
+                continue
             first = step.events[0]
             if isinstance(first, OrchestrationStarted):
                 if not self._sink.wants(first):

@@ -1,7 +1,8 @@
-"""Limits of keys and tenants: how many orchestrations may be open at once, and how many are submitted in a second.
+"""Limits of keys and tenants: how many orchestrations may be open at once, and how many are submitted in a second; of
+tenants also dead letters that are kept, bytes in a second and streams at once.
 
-What is open is counted in the store, so all processes on it count the same; what this process has accepted and not
-stored yet is added. The rate is a bucket of one second's submissions, for each key or tenant and process.
+What is open or kept is counted in the store, so all processes on it count the same; what this process has accepted and
+not stored yet is added. Rates are buckets of one second's worth, and streams are counted, for each process.
 """
 
 from __future__ import annotations
@@ -40,11 +41,18 @@ class Quotas:
         self._now = now
         self._tenants = tenants
         self._buckets: dict[str, _Bucket] = {}
+        self._streams: dict[str, int] = {}  # tenant → open here
         self._under_way: dict[str, int] = {}  # key or tenant → accepted here, not stored yet
 
     def _limits(self, actor: Actor) -> Limits:
         """Those of the tenant that the actor works in."""
         return NO_LIMITS if self._tenants is None else self._tenants.limits_of(actor.tenant)
+
+    def apply_to(self, actor: Actor) -> bool:
+        """False when neither the actor nor its tenant, which is `default`, has any limit."""
+        if actor.limits is not NO_LIMITS or actor.tenant != DEFAULT_TENANT:
+            return True
+        return self._tenants is not None and self._tenants.limits_of(DEFAULT_TENANT) is not NO_LIMITS
 
     async def check(self, actor: Actor, count: int = 1) -> None:
         """Raise QuotaError when the actor, or its tenant, may not submit so many more now."""
@@ -57,22 +65,58 @@ class Quotas:
             stored = await self._store.open_runs_in(actor.tenant, shared.open)
             open = stored + self._under_way.get(_tenant(actor), 0)
             _check_open(f"the tenant {actor.tenant}", shared.open, open, count)
+        if shared.dead_letters is not None:
+            kept = await self._store.dead_letters_in(actor.tenant, shared.dead_letters)
+            if kept >= shared.dead_letters:
+                raise QuotaError(
+                    "dead_letters", f"the tenant {actor.tenant} has {kept} dead letters; discard some first"
+                )
         if own.per_second is not None:
-            self._spend(actor.id, f"the key {actor.id}", own.per_second, count)
+            self._spend(
+                actor.id,
+                own.per_second,
+                count,
+                "per_second",
+                f"the key {actor.id} may submit {{}} orchestrations a second",
+            )
         if shared.per_second is not None:
-            self._spend(_tenant(actor), f"the tenant {actor.tenant}", shared.per_second, count)
+            told = f"the tenant {actor.tenant} may submit {{}} orchestrations a second"
+            self._spend(_tenant(actor), shared.per_second, count, "per_second", told)
+
+    def spend_bytes(self, actor: Actor, size: int) -> None:
+        """Count the bytes of a body; QuotaError when the tenant sends more in a second than it may."""
+        most = self._limits(actor).bytes_per_second
+        if most is not None and size:
+            told = f"the tenant {actor.tenant} may send {{}} bytes a second"
+            self._spend(f"bytes:{actor.tenant}", most, size, "bytes_per_second", told)
+
+    def open_stream(self, actor: Actor) -> Callable[[], None]:
+        """Count a stream as open until what is returned is called; QuotaError when the tenant has too many."""
+        tenant, most = actor.tenant, self._limits(actor).streams
+        if most is not None and self._streams.get(tenant, 0) >= most:
+            raise QuotaError("streams", f"the tenant {tenant} may have {most} streams open")
+        self._streams[tenant] = self._streams.get(tenant, 0) + 1
+
+        def close() -> None:
+            left = self._streams[tenant] - 1
+            if left:
+                self._streams[tenant] = left
+            else:
+                del self._streams[tenant]
+
+        return close
 
     async def _open_of_key(self, actor: Actor) -> int:
         return await self._store.open_runs_of(actor.id) + self._under_way.get(actor.id, 0)
 
-    def _spend(self, key: str, who: str, rate: float, count: int) -> None:
+    def _spend(self, key: str, rate: float, count: int, limit: str, told: str) -> None:
         now, most = self._now(), max(1.0, rate)
         bucket = self._buckets.setdefault(key, _Bucket(most, now))
         bucket.left = min(most, bucket.left + rate * max(0.0, (now - bucket.at).total_seconds()))
         bucket.at = now
         if bucket.left < min(count, most):
             wait_s = (min(count, most) - bucket.left) / rate
-            raise QuotaError("per_second", f"{who} may submit {rate:g} orchestrations a second", wait_s)
+            raise QuotaError(limit, told.format(f"{rate:g}"), wait_s)
         bucket.left -= count  # more than a second's worth at once is paid back before the next
 
     @contextmanager

@@ -51,7 +51,7 @@ class BatchIntake:
         crash.point("before_answer")
         told = iter(outcomes)
         answers = [one if isinstance(one, OraculoError) else _answer(one, next(told)) for one in found]
-        self._intake.repeated += sum(1 for one in answers if isinstance(one, Accepted) and not one.new)
+        self._intake.count(one for one in answers if isinstance(one, Accepted))
         return answers
 
     async def _submit(self, works: Sequence[Work]) -> list[Outcome]:

@@ -7,12 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from oraculo.core import retrying
 from oraculo.core.access import BROKER, Actor
 from oraculo.core.commands import Start
+from oraculo.core.events import OrchestrationStarted
 from oraculo.core.plan import NOTICE_WAITS, Plan
-from oraculo.core.reuse import Origin
+from oraculo.core.reuse import Origin, RetryFrom
+from oraculo.core.state import Orchestration
 from oraculo.core.tenants import DEFAULT_TENANT, in_tenant, local_name, tenant_of
-from oraculo.core.vocabulary import Kind
+from oraculo.core.vocabulary import Kind, Status
 from oraculo.errors import DuplicateCorrelationError, PlanError, UnknownIdError, UnknownTaskTypeError, WireError
 from oraculo.plans import limits
 from oraculo.ports.clock import Clock
@@ -24,6 +27,7 @@ from oraculo.runtime import crash
 from oraculo.runtime.consumer import quarantined
 from oraculo.runtime.effects.children import ChildRequest
 from oraculo.runtime.ids import new_correlation_id
+from oraculo.runtime.parameter_schemas import ParameterSchemaBook
 from oraculo.runtime.quotas import Quotas
 from oraculo.runtime.tenants import KnowsTenants
 from oraculo.wire import mensagem, requests, strict_json, trace_context
@@ -32,6 +36,12 @@ from oraculo.wire.requests import Defaults, Requisicao
 
 Trace = Callable[[str | None, int], str | None]  # the context that a request came with, its run → the one it gets
 Check = Callable[[str], str | None]  # a URL or the name of a queue → what is wrong with it
+Govern = Callable[[Plan], Plan]  # a plan → the same with what policies are asked about it
+
+
+def ungoverned(plan: Plan) -> Plan:
+    """Ask no policies."""
+    return plan
 
 
 def pass_on(given: str | None, _run: int) -> str | None:
@@ -44,6 +54,7 @@ class Accepted:
     correlation_id: str
     run: int
     new: bool  # False: the same request came before, this is its run
+    merged: bool = False  # the run of an equal request, which exists once
 
 
 class RequestIntake:
@@ -61,6 +72,7 @@ class RequestIntake:
         task_types: Mapping[str, Requisicao] | None = None,
         trace: Trace = pass_on,
         tenants: KnowsTenants | None = None,
+        govern: Govern = ungoverned,
     ) -> None:
         self._engine = engine
         self._store = store
@@ -68,11 +80,14 @@ class RequestIntake:
         self._check_webhook = check_webhook
         self._check_queue = check_queue
         self._trace = trace
+        self.govern = govern
         self._by_tenant: dict[str, Defaults] = {DEFAULT_TENANT: defaults}
         self._fixed = dict(task_types or {})  # of `default`
         self._types: dict[str, Requisicao] = dict(self._fixed)  # by their names inside
         self.quotas = Quotas(store, clock.now, tenants)
+        self.schemas = ParameterSchemaBook(store, clock)
         self.validations = {"valid": 0, "invalid": 0}  # requests that were looked at
+        self.merged = 0  # requests that exist once and were there already
         self.repeated = 0  # requests that had been accepted before
         self.unnamed = 0  # requests without a correlation_id
 
@@ -107,17 +122,29 @@ class RequestIntake:
         actor: Actor,
     ) -> list[Accepted]:
         self._engine.admit(len(wanted))
-        await self.quotas.check(actor, len(wanted))
-        await self.refresh_task_types(wanted)
+        limited = self.quotas.apply_to(actor)
+        if limited:
+            await self.quotas.check(actor, len(wanted))
+        if self._store.sharing is not None:
+            await self.refresh_task_types(wanted)
         given = keys or [None] * len(wanted)
         pairs = zip(wanted, given, strict=True)
         works = [self.work(request, key, traceparent, actor=actor) for request, key in pairs]
-        with self.quotas.under_way(actor, len(works)):
+        if limited:
+            with self.quotas.under_way(actor, len(works)):
+                outcomes = await self._engine.submit(works)
+        else:
             outcomes = await self._engine.submit(works)
         crash.point("before_answer")
         accepted = [accepted_of(work, outcome) for work, outcome in zip(works, outcomes, strict=True)]
-        self.repeated += sum(1 for one in accepted if not one.new)
+        self.count(accepted)
         return accepted
+
+    def count(self, accepted: Iterable[Accepted]) -> None:
+        """Count those that came before, and those that were merged."""
+        for one in accepted:
+            self.merged += one.merged
+            self.repeated += not (one.new or one.merged)
 
     def work(
         self,
@@ -140,11 +167,14 @@ class RequestIntake:
         tenant, name = actor.tenant, request.correlation_id
         fresh = name is None and idempotency_key is None
         fingerprint = "" if fresh else requests.fingerprint(request)
-        above = () if request.tipo is None else (request.tipo,)
+        sent, above = request, () if request.tipo is None else (request.tipo,)
         if request.tipo is not None:
             request = requests.expand(request, self.task_type(request.tipo, tenant))
-        self._check_types(request, tenant, above)
+        if request.tarefas is not None:
+            self._check_types(request, tenant, above)
         plan = requests.plan_of(request, self._defaults(tenant))
+        if request.unica is not None:
+            plan = replace(plan, unique=requests.uniqueness(request.unica, sent))
         self._check_destinations(plan, tenant)
         if name is None:
             name = new_correlation_id()
@@ -152,7 +182,7 @@ class RequestIntake:
         name = in_tenant(tenant, name)
         run = self._engine.next_run()
         key = None if idempotency_key is None else Key(in_tenant(tenant, idempotency_key), fingerprint, run)
-        start = Start(run, name, plan, fingerprint, self._trace(traceparent, run), actor.id)
+        start = Start(run, name, self.govern(plan), fingerprint, self._trace(traceparent, run), actor.id)
         return Work(start, name, fresh=fresh, key=key)
 
     def retry_work(
@@ -172,7 +202,7 @@ class RequestIntake:
         else:
             self.check_notify(plan)
         run = self._engine.next_run()
-        start = Start(run, name, plan, fingerprint, self._trace(traceparent, run), actor.id, origin)
+        start = Start(run, name, self.govern(plan), fingerprint, self._trace(traceparent, run), actor.id, origin)
         used = None if key is None else Key(in_tenant(actor.tenant, key), fingerprint, run)
         return Work(start, name, key=used)
 
@@ -198,8 +228,26 @@ class RequestIntake:
         fingerprint = requests.child_fingerprint(request, wanted.parent)
         run = self._engine.next_run()
         trace = self._trace(wanted.traceparent, run)
-        start = Start(run, wanted.name, plan, fingerprint, trace, wanted.actor)
+        start = Start(run, wanted.name, self.govern(plan), fingerprint, trace, wanted.actor)
         return Work(start, wanted.name)
+
+    async def child_again(self, work: Work, earlier: Orchestration) -> Work:
+        """The work of a child as a retry of one that failed, from its failures; as it is where that one asked for
+        something else, went through, or left nothing to take over."""
+        start = work.command
+        assert isinstance(start, Start)
+        failed = earlier.closed_at is not None and earlier.status not in (Status.CONCLUIDA, Status.PARCIAL)
+        if not failed or not retrying.unfinished(earlier):
+            return work
+        before = (await self._store.events(earlier.run, 0, 1))[0].events[0]
+        assert isinstance(before, OrchestrationStarted)
+        if replace(before.plan, parent=None, rules=0) != replace(start.plan, parent=None, rules=0):
+            return work
+        reused = retrying.reused(earlier, RetryFrom.FAILURES)
+        chunks = retrying.commands(earlier, reused) if reused.tasks or reused.maps else []
+        origin = Origin(earlier.run, earlier.correlation_id, RetryFrom.FAILURES, reuses=bool(chunks))
+        work.command, work.reuse = replace(start, origin=origin), chunks
+        return work
 
     async def refresh_all_task_types(self) -> None:
         """Read the task types anew where other processes may have changed them."""
@@ -208,11 +256,11 @@ class RequestIntake:
 
     def _check_types(self, request: Requisicao, tenant: str, above: tuple[str, ...] = ()) -> None:
         """Refuse children of types that are not there, and types that are their own children."""
-        for tipo in requests.child_types(request):
+        for tipo, where in requests.child_types(request).items():
             if tipo in above:
                 circle = " → ".join((*above[above.index(tipo) :], tipo))
-                raise PlanError(f"the task types are children of each other: {circle}", "tarefas")
-            self._check_types(self.task_type(tipo, tenant), tenant, (*above, tipo))
+                raise PlanError(f"{where}: the task types are children of each other: {circle}", where)
+            self._check_types(self.task_type(tipo, tenant, where), tenant, (*above, tipo))
 
     def check(self, request: Requisicao, tenant: str) -> None:
         """Raise PlanError unless the request would be accepted as it is now."""
@@ -235,10 +283,14 @@ class RequestIntake:
         self.check_notify(plan)
         if plan.notify.queue and tenant_of(plan.notify.queue) != tenant:
             raise PlanError(f"the queue {plan.notify.queue!r} belongs to another tenant", "notificar.fila")
+        self.schemas.check(plan)
         check = self._check_queue
-        for task in plan.tasks:
-            if check is not None and (wrong := check(task.queue)):
-                raise PlanError(wrong, "fonte" if task.kind is Kind.COLETA else "executador")
+        if check is None:
+            return
+        for queue in {task.queue: None for task in plan.tasks}:
+            if wrong := check(queue):
+                kind = next(task.kind for task in plan.tasks if task.queue == queue)
+                raise PlanError(wrong, "fonte" if kind is Kind.COLETA else "executador")
 
     def from_message(self, raw: bytes, queue: str, headers: Mapping[str, str] = NO_HEADERS, /) -> Work:
         """Turn a message of `orquestrador_requisicoes` into work; what is not acceptable becomes a dead letter. A
@@ -279,10 +331,11 @@ class RequestIntake:
         """The task types of a tenant. Those of the file are of `default`."""
         return {local_name(name): template for name, template in self._types.items() if tenant_of(name) == tenant}
 
-    def task_type(self, tipo: str, tenant: str = DEFAULT_TENANT) -> Requisicao:
+    def task_type(self, tipo: str, tenant: str = DEFAULT_TENANT, where: str = "tipo") -> Requisicao:
+        """A task type of a tenant; `where` is the place of a request that names it."""
         found = self._types.get(in_tenant(tenant, tipo))
         if found is None:
-            raise UnknownTaskTypeError(tipo, sorted(self.task_types(tenant)))
+            raise UnknownTaskTypeError(tipo, sorted(self.task_types(tenant)), where)
         return found
 
     async def put_task_type(self, tipo: str, body: Any, tenant: str = DEFAULT_TENANT) -> Requisicao:
@@ -318,4 +371,4 @@ def accepted_of(work: Work, outcome: Outcome) -> Accepted:
         value = work.key.key if work.key and outcome.reason == "Idempotency-Key" else work.correlation_id
         raise DuplicateCorrelationError(outcome.reason, local_name(value))
     name = local_name(outcome.correlation_id or work.correlation_id)
-    return Accepted(name, outcome.run, outcome.fate is Fate.APPLIED)
+    return Accepted(name, outcome.run, outcome.fate is Fate.APPLIED, outcome.fate is Fate.MERGED)

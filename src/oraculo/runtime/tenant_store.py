@@ -40,6 +40,11 @@ class TenantStore:
         """Count the orchestrations that meet a query, up to its limit."""
         return await self._store.count(replace(query, tenant=self.tenant))
 
+    async def destinations(self, runs: Sequence[int], limit: int) -> dict[int, list[str]]:
+        """Run → the queues that it uses; of runs that were looked up as this tenant's, as the tenant calls them."""
+        found = await self._store.destinations(runs, limit)
+        return {run: [local_name(queue) for queue in queues] for run, queues in found.items()}
+
     async def nearest_deadlines(self, limit: int) -> list[Summary]:
         """List orchestrations that have not ended, the one with the least time left first."""
         return [_named(one) for one in await self._store.nearest_deadlines(limit, self.tenant)]

@@ -7,7 +7,7 @@ before it signs. Tokens that were issued lately are remembered: their answers ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Final
@@ -19,6 +19,7 @@ from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import StoreError, WireError
 from oraculo.ports.clock import Clock
 from oraculo.ports.token_keys import StoredTokenKey, TokenKeys
+from oraculo.wire.signatures import signature_of, signed_header
 from oraculo.wire.ticket_tokens import (
     UNAUTHENTICATED,
     TicketClaim,
@@ -162,6 +163,18 @@ class TokenRing:
 
     def _known(self, message_id: str) -> tuple[str, str] | None:
         return self._issued.get(message_id) or self._issued_before.get(message_id)
+
+    # -- signatures of orders ----------------------------------------------------------------------------------------
+
+    def sign_order(self, body: bytes) -> str:
+        """The signature of an order, for the header of its message."""
+        return signed_header(body, self._signing.kid, self._signing.sign)
+
+    def has_signed(self, body: bytes, headers: Mapping[str, str]) -> bool:
+        """True if one of the keys signed this order."""
+        signature = signature_of(body, headers)
+        key = None if signature is None else self._keys.get(signature.key_id)
+        return key is not None and signature is not None and compare_digest(key.sign(signature.over), signature.value)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 

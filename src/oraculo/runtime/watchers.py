@@ -47,6 +47,11 @@ class RunWatchers:
         """True if a caller waits for the end of this run."""
         return run in self._waiters
 
+    @property
+    def any_watch(self) -> bool:
+        """True while a stream waits for the next commit of some run."""
+        return bool(self._watchers)
+
     def changed(self, run: int) -> None:
         for event in self._watchers.get(run, ()):
             event.set()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from oraculo.settings import readers as read
 from oraculo.settings.declare import setting
+from oraculo.settings.vault import AUTH_METHODS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,57 @@ class TlsSettings:
     url_cert: str = setting("ORACULO_URL_CERT", "", read.file, "Certificate that is shown to the server at ORACULO_URL")
     url_key: str = setting(
         "ORACULO_URL_KEY", "", read.file, "Its private key, without a password; empty: in the same file"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureSettings:
+    """Signatures of messages: of answers, of requests and approvals, of orders."""
+
+    results: str = setting(
+        "ORACULO_RESULT_SIGNATURES",
+        "off",
+        read.one_of("off", "accept", "require"),
+        "Signatures of workers under their answers ([security](security.md#signed-messages)): `off`: not looked at; "
+        "`accept`: an answer with a wrong one is refused; `require`: one without, too",
+    )
+    requests: str = setting(
+        "ORACULO_REQUEST_SIGNATURES",
+        "off",
+        read.one_of("off", "accept", "require"),
+        "The same for requests, plans and approvals that come from a broker",
+    )
+    orders: str = setting(
+        "ORACULO_ORDER_SIGNATURES",
+        "off",
+        read.one_of("off", "require"),
+        "`require`: the orchestrator signs orders, and a worker on a broker takes none without its signature",
+    )
+    key: str = setting(
+        "ORACULO_SIGNING_KEY",
+        "",
+        read.signing_key,
+        "The private key (`orcw_…`) that this worker signs its answers with",
+        secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SealingSettings:
+    """Payload encryption at rest."""
+
+    key: str = setting(
+        "ORACULO_DATA_KEY",
+        "",
+        read.master_key,
+        "Master key: payloads are sealed (AES-256-GCM) with a key of their tenant, which it wraps; empty: none is",
+        secret=True,
+    )
+    old_keys: tuple[str, ...] = setting(
+        "ORACULO_DATA_KEY_OLD",
+        "",
+        read.master_keys,
+        "Master keys from before, which may have wrapped keys of tenants; several with commas between",
     )
 
 
@@ -77,3 +129,33 @@ class OidcSettings:
         read.role_names,
         "What values of that claim mean here, `value=role`, several with commas between; empty: the roles' own names",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VaultSettings:
+    """Where references `vault:` lead. They are read from the environment only, never from `.env`."""
+
+    address: str = setting(
+        "VAULT_ADDRESS", "", read.optional(read.url("https", "http", several=False)), "Vault, or OpenBao"
+    )
+    namespace: str = setting("VAULT_NAMESPACE", "", read.text, "Namespace of Vault Enterprise; empty: none")
+    ca_bundle: str = setting(
+        "VAULT_CA_BUNDLE", "", read.file, "Authorities that Vault is known by; empty: those of the system"
+    )
+    auth_method: str = setting(
+        "VAULT_AUTH_METHOD", "token", read.one_of(*AUTH_METHODS), "How to log in: token, approle, kubernetes or jwt"
+    )
+    token: str = setting("VAULT_TOKEN", "", read.text, "With `token`: the token", secret=True)
+    role_id: str = setting("VAULT_ROLE_ID", "", read.text, "With `approle`: the id of the role")
+    secret_id: str = setting("VAULT_SECRET_ID", "", read.text, "With `approle`: its secret", secret=True)
+    role: str = setting(
+        "VAULT_KUBERNETES_ROLE", "orchestrator-dynamic", read.text, "With `kubernetes` and `jwt`: the role at Vault"
+    )
+    jwt_path: str = setting(
+        "VAULT_JWT_PATH",
+        "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        read.text,
+        "With `kubernetes` and `jwt`: the file with the token of the service account",
+    )
+    timeout_s: float = setting("VAULT_TIMEOUT_SECONDS", "5", read.number(0.1, 300), "How long Vault may take to answer")
+    max_retries: int = setting("VAULT_MAX_RETRIES", "3", read.whole(0, 20), "Tries after the first, while it is away")

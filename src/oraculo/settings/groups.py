@@ -24,7 +24,7 @@ class PostgresSettings:
     host: str = setting(
         "POSTGRES_HOST",
         "",
-        read.text,
+        read.database_host,
         "When ORACULO_STORE is not set: state is kept in PostgreSQL on this host",
     )
     port: int = setting("POSTGRES_PORT", "5432", PORT, "Its port")

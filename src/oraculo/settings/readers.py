@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 
 from oraculo import redaction
 from oraculo.adapters.brokers.registry import schemes
+from oraculo.adapters.sealing.aes_gcm import read_key
 from oraculo.core.access import USER_ROLES
 from oraculo.core.tenants import TENANT_PATTERN, is_tenant
 from oraculo.errors import SettingsError
 from oraculo.wire import names
+from oraculo.wire.signatures import read_signing_key
 
 T = TypeVar("T")
 
@@ -133,13 +135,21 @@ def _nodes(value: str) -> str:
     return _ensure(value, all(re.fullmatch(r"[^\s:/@,]+:\d{1,5}", node.strip()) for node in nodes))
 
 
+def _database_host(value: str) -> str:
+    return value if not value or value.startswith("/") else host.parse(value)
+
+
 def _mongodb(value: str) -> str:
     return _ensure(value, not value or value.lower().startswith(("mongodb://", "mongodb+srv://")))
 
 
+_YES, _NO = ("true", "on", "yes", "1"), ("false", "off", "no", "0")
+
+
 def _flag(value: str) -> bool:
-    _ensure(value, value.lower() in ("true", "false", "1", "0"))
-    return value.lower() in ("true", "1")
+    """Read a switch by any of the usual words, so that no setting has a spelling of its own."""
+    _ensure(value, value.lower() in (*_YES, *_NO))
+    return value.lower() in _YES
 
 
 def _several(value: str) -> tuple[str, ...]:
@@ -197,6 +207,7 @@ host = Reader(
     lambda value: _ensure(value, bool(re.fullmatch(r"[\w.-]+|\[?[\da-fA-F:.]+(%\w+)?\]?", value, re.ASCII))),
     "the name or the address of a host, without a port",
 )
+database_host = Reader(_database_host, "the name or the address of a host without a port, or the folder of a socket")
 required = Reader(lambda value: _ensure(value, bool(value.strip())), "anything but nothing")
 word = Reader(lambda value: _ensure(value, bool(re.fullmatch(r"[^\s\x00-\x1f]+", value))), "a name without spaces")
 tenant = Reader(lambda value: _ensure(value, is_tenant(value)), f"a name that matches {TENANT_PATTERN}")
@@ -205,10 +216,22 @@ mongodb_database = Reader(
     '1 to 63 characters without spaces and none of / \\ . " $ * < > : | ?',
 )
 mongodb = Reader(_mongodb, "a URL that begins with mongodb:// or mongodb+srv://", address=True)
-flag = Reader(_flag, "true or false")
+flag = Reader(_flag, "true or false (also on, off, yes, no, 1, 0)")
 file = Reader(lambda value: _ensure(value, not value or Path(value).is_file()), "the path of a file that exists")
 optional_port: Reader[int | None] = Reader(lambda value: _port.parse(value) if value else None, _port.allowed)
+_MASTER_KEY = "32 random bytes in hexadecimal or base64, as `openssl rand -hex 32` makes them"
+master_key = Reader(lambda value: read_key(value).hex() if value else "", _MASTER_KEY, secret=True)
+master_keys = Reader(
+    lambda value: tuple(read_key(one).hex() for one in _several(value)),
+    f"{_MASTER_KEY}; several with commas between",
+    secret=True,
+    list=True,
+)
 pairs = Reader(_pairs, "name=value, several with commas between", secret=True, list=True)
 role_names = Reader(_role_names, f"value=role with a role of {', '.join(USER_ROLES)}, several with commas between")
 queues = Reader(_queues, "escavador_<fonte>=queue or executador_<nome>=queue, several with commas between", list=True)
 offers = Reader(_offers, "class=capability+capability, several with commas between")
+signing_key = Reader(
+    lambda value: _ensure(value, not value or read_signing_key(value) is not None),
+    "orcw_…, as `oraculo keys create --sign` shows it",
+)

@@ -1,4 +1,5 @@
-"""Secrets by reference: a setting says where its value is, `file:/run/secrets/key` or `env:NAME`, instead of having it.
+"""Secrets by reference: a setting says where its value is (`file:/run/secrets/key`, `env:NAME`, or
+`vault:path#field`) instead of having it.
 
 The place is read once, at the start. Errors and everything that is shown name the reference, never what it led to.
 
@@ -8,10 +9,11 @@ theirs: references in it lead to files of that folder only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from oraculo.errors import SettingsError
+from oraculo.settings.vault import VAULT
 
 CONTENT_MAX_BYTES = 65_536
 FILE, ENV = "file:", "env:"
@@ -19,17 +21,25 @@ FILE, ENV = "file:", "env:"
 
 def is_reference(value: str) -> bool:
     """True if the value only says where the value is. `file://` begins a URL."""
-    return (value.startswith(FILE) and not value.startswith("file://")) or value.startswith(ENV)
+    return (value.startswith(FILE) and not value.startswith("file://")) or value.startswith((ENV, VAULT))
 
 
-def dereferenced(name: str, value: str, environment: Mapping[str, str], folder: Path | None = None) -> str:
-    """What the reference leads to, without space around it. `folder` is that of the `.env` that it stands in.
-    SettingsError names the setting, the reference and what is wrong."""
+def dereferenced(
+    name: str,
+    value: str,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    vault: Callable[[str], str] | None = None,
+) -> str:
+    """What the reference leads to, without space around it. `folder` is that of the `.env` that it stands in; `vault`
+    reads what is there. SettingsError names the setting, the reference and what is wrong."""
     where = value.partition(":")[2].strip()
     if not where:
-        raise SettingsError(name, value, "file:/path or env:NAME")
+        raise SettingsError(name, value, "file:/path, env:NAME or vault:path#field")
     try:
-        if not value.startswith(FILE):
+        if value.startswith(VAULT):
+            content = _of_vault(where, vault, folder)
+        elif not value.startswith(FILE):
             content = _of_variable(where, environment, folder)
         else:
             content = _of_file(Path(where).expanduser(), folder)
@@ -40,6 +50,14 @@ def dereferenced(name: str, value: str, environment: Mapping[str, str], folder: 
     if not content.isprintable():
         raise SettingsError(name, value, "it has to lead to one line of text")
     return content
+
+
+def _of_vault(where: str, vault: Callable[[str], str] | None, folder: Path | None) -> str:
+    if folder is not None:
+        raise ValueError("in .env only files beside it may be referred to, not secrets in Vault")
+    if vault is None:
+        raise ValueError("this one cannot be in Vault; file:/path and env:NAME are allowed")
+    return vault(where)
 
 
 def _of_variable(where: str, environment: Mapping[str, str], folder: Path | None) -> str:

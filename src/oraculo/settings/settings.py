@@ -18,9 +18,16 @@ from oraculo.loopback import is_loopback
 from oraculo.runtime.token_ring import MODES
 from oraculo.settings import readers as read
 from oraculo.settings import references as references_to
-from oraculo.settings.access_groups import OidcSettings, TlsSettings
+from oraculo.settings.access_groups import (
+    OidcSettings,
+    SealingSettings,
+    SignatureSettings,
+    TlsSettings,
+    VaultSettings,
+)
 from oraculo.settings.declare import group, read_group, setting, values_of, variables_of
 from oraculo.settings.dotenv import read_dotenv
+from oraculo.settings.foresight_groups import PredictionsSettings, SlaSettings, TrailsSettings
 from oraculo.settings.groups import (
     CacheSettings,
     CelerySettings,
@@ -36,6 +43,10 @@ from oraculo.settings.groups import (
     TracesSettings,
     WebhooksSettings,
 )
+from oraculo.settings.operation_groups import BreakerSettings, RetentionSettings
+from oraculo.settings.policy_groups import OpaSettings, PoliciesSettings
+from oraculo.settings.vault import VaultReader
+from oraculo.settings.worker_groups import SchedulerSettings, WorkerRegistrySettings
 from oraculo.wire import names
 
 ENGINES = ("local", "celery", "temporal")
@@ -95,6 +106,12 @@ class Settings:
         read.text,
         "Key that every request must carry (Authorization: Bearer …), or one of `oraculo keys`",
         secret=True,
+    )
+    local_users: bool = setting(
+        "ORACULO_LOCAL_USERS",
+        "off",
+        read.flag,
+        "`on`: people of `oraculo users` log in at the dashboard with a password, and everybody is asked who they are",
     )
     result_tokens: str = setting(
         "ORACULO_RESULT_TOKENS",
@@ -157,9 +174,19 @@ class Settings:
     crash_at: str = setting(
         "ORACULO_CRASH_AT", "", read.text, "For tests of recovery: die at a named point, like after_commit:3"
     )
+    signatures: SignatureSettings = group(SignatureSettings, "Signed messages")
+    vault: VaultSettings = group(VaultSettings, "Vault")
+    sealing: SealingSettings = group(SealingSettings, "Encryption at rest")
     oidc: OidcSettings = group(OidcSettings, "OpenID Connect")
     tls: TlsSettings = group(TlsSettings, "TLS")
+    worker_registry: WorkerRegistrySettings = group(WorkerRegistrySettings, "Workers that register")
+    scheduler: SchedulerSettings = group(SchedulerSettings, "Who gets which ticket")
     defaults: DefaultsSettings = group(DefaultsSettings, "Deadlines and attempts")
+    sla: SlaSettings = group(SlaSettings, "Service levels")
+    predictions: PredictionsSettings = group(PredictionsSettings, "Predicted durations")
+    trails: TrailsSettings = group(TrailsSettings, "Trails of workers")
+    breaker: BreakerSettings = group(BreakerSettings, "Breakers")
+    retention: RetentionSettings = group(RetentionSettings, "Retention")
     webhooks: WebhooksSettings = group(WebhooksSettings, "Webhooks")
     postgres: PostgresSettings = group(PostgresSettings, "PostgreSQL")
     replica: ReplicaSettings = group(ReplicaSettings, "Several processes")
@@ -169,6 +196,8 @@ class Settings:
     flow_c: FlowCSettings = group(FlowCSettings, "Fluxo C")
     kafka: KafkaSettings = group(KafkaSettings, "Kafka of Fluxo C")
     mongodb: MongoDBSettings = group(MongoDBSettings, "Audit in MongoDB")
+    policies: PoliciesSettings = group(PoliciesSettings, "Policies")
+    opa: OpaSettings = group(OpaSettings, "Open Policy Agent")
     logs: LogsSettings = group(LogsSettings, "Logs")
     traces: TracesSettings = group(TracesSettings, "Traces")
     given: frozenset[str] = frozenset()
@@ -255,9 +284,19 @@ def load(
     foreign_url = "ORACULO_URL" in beside and "ORACULO_URL" not in given and "ORACULO_API_KEY" in given
     references: dict[str, str] = {}
 
+    vault: list[VaultReader] = []  # made for the first reference to it
+
+    def in_vault(where: str) -> str:
+        """Who asks Vault, and which one, is said by the environment: a stranger's `.env` gets no token of ours."""
+        if not vault:
+            own = read_group(VaultSettings, given, lambda n, r: references_to.dereferenced(n, r, surrounding))
+            vault.append(VaultReader(own))
+        return vault[0].value(where)
+
     def dereferenced(name: str, reference: str) -> str:
         folder = Path(dotenv).parent if dotenv is not None and name not in given else None
-        content = references_to.dereferenced(name, reference, surrounding, folder)
+        asks = None if name.startswith("VAULT_") else in_vault
+        content = references_to.dereferenced(name, reference, surrounding, folder, asks)
         references[name] = merged[name].strip()
         return content
 

@@ -11,7 +11,7 @@ from oraculo.core.plan import Plan
 from oraculo.errors import BusyError, DuplicateCorrelationError, StoreError, UnknownIdError
 from oraculo.ports.broker import Outgoing
 from oraculo.ports.work import Fate
-from oraculo.simulation import plans
+from oraculo.simulation import plans, shapes
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.faults import ProcessDiedError
 from oraculo.simulation.process import DEFAULTS, Process
@@ -44,20 +44,27 @@ class Client:
             await self._end()
             return
         choice = rng.random()
-        if choice < 0.2:
+        if scene.shapes:
+            self.body = {**shapes.shaped_request(rng, scene.dials.masked), "correlation_id": self.name}
+            await self._ask(choice)
+        elif choice < 0.2:
             await self._plan(plans.dag(rng, scene.dials.masked, plans.notify(rng)))
         else:
             if choice > 0.8:
                 self.body = {**plans.tasks_request(rng, scene.dials.masked), "correlation_id": self.name}
             else:
                 self.body = plans.request(rng, scene.dials.masked, self.name)
-            scene.plans[self.name] = requests.plan_of(requests.parse(self.body), DEFAULTS)
-            if choice < 0.45 and not scene.dials.volatile:
-                await self._message(self.body)
-            else:
-                self.key = f"k-{self.name}" if rng.random() < 0.3 else None
-                await self._request(self.body)
+            await self._ask(choice)
         await self._end()
+
+    async def _ask(self, choice: float) -> None:
+        """By a message or a request."""
+        self.scene.plans[self.name] = requests.plan_of(requests.parse(self.body), DEFAULTS)
+        if choice < 0.45 and not self.scene.dials.volatile:
+            await self._message(self.body)
+        else:
+            self.key = f"k-{self.name}" if self.scene.rng.random() < 0.3 else None
+            await self._request(self.body)
 
     async def _end(self) -> None:
         rng, scene = self.scene.rng, self.scene
@@ -116,7 +123,7 @@ class Client:
         if not self.body or self.name not in self.watch.by_name:
             return
         await self.scene.sleep(0, 3)
-        other = {**self.body, "timeout_s": self.body["timeout_s"] + 1}
+        other = {**self.body, "timeout_s": self.body.get("timeout_s", 100) + 1}
         if self.scene.rng.random() < 0.3 and not self.scene.dials.volatile:
             await self._message(other if self.scene.rng.random() < 0.5 else self.body)
             return

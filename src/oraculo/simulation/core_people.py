@@ -1,18 +1,24 @@
-"""What people and other systems do to an orchestration of a world of the core: signals, decisions, and that children
-have ended which had to."""
+"""What people and other systems do to an orchestration of a world of the core: signals, decisions, that children have
+ended which had to, that workers are lost, and which worker was chosen."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from random import Random
 from typing import TYPE_CHECKING
 
-from oraculo.core.commands import Approve, ConfirmCancel, Signal
-from oraculo.core.vocabulary import Verdict
+from oraculo.core.allocations import Allocation, AllocationMethod, Candidate, NotChosen
+from oraculo.core.commands import AllocateTicket, Approve, ConfirmCancel, Signal, WithdrawTicket
+from oraculo.core.vocabulary import Cause, Verdict
 from oraculo.core.waits import WaitKind
-from oraculo.simulation import plans
+from oraculo.simulation import allocation_rules, plans, withdrawal_rules
 from oraculo.simulation.wait_rules import HELD, wait_of
 
 if TYPE_CHECKING:
     from oraculo.simulation.core_world import CoreWorld
+
+LOSING_WORLDS_SHARE, LOSS_SHARE = 0.4, 0.2  # of worlds where workers are lost, and of their moments
+CHOOSING_WORLDS_SHARE, CHOICE_SHARE = 0.4, 0.3  # of worlds where workers are chosen, and of their moments
 
 
 def signal(world: CoreWorld) -> None:
@@ -58,3 +64,45 @@ def end_children(world: CoreWorld) -> None:
     strange = [(world.rng.randrange(len(world.state.tickets)), 7)] if world.rng.random() < 0.2 else []
     if some or strange:
         world.do(ConfirmCancel([*some, *strange]), Verdict.APPLIED if some else Verdict.IDLE)
+
+
+def losses(seed: str) -> Random | None:
+    """The chances that workers are lost, apart from those of the world; None in worlds where none is."""
+    rng = Random(f"lost {seed}")
+    return rng if rng.random() < LOSING_WORLDS_SHARE else None
+
+
+def lose_worker(world: CoreWorld, rng: Random | None) -> None:
+    """A worker is gone that has a ticket, or is said to have one; sometimes its next attempt has to wait."""
+    if rng is None or rng.random() >= LOSS_SHARE:
+        return
+    seen = world.journal.tickets
+    busy = [p for p, one in enumerate(seen) if one.phase in ("owed", "running")]
+    position = rng.choice(busy if busy and rng.random() < 0.9 else list(range(len(seen))))
+    attempt = max(0, seen[position].attempt - (rng.random() < 0.2))
+    wait = timedelta(seconds=rng.randint(1, 5)) if rng.random() < 0.3 else None
+    command = WithdrawTicket(position, attempt, Cause.REALOCADO, "w", wait)
+    world.do(command, withdrawal_rules.expected(world.journal, position, attempt))
+
+
+def allocations(seed: str) -> Random | None:
+    """The chances that workers are chosen, apart from those of the world; None in worlds where none is."""
+    rng = Random(f"allocated {seed}")
+    return rng if rng.random() < CHOOSING_WORLDS_SHARE else None
+
+
+def choose_worker(world: CoreWorld, rng: Random | None) -> None:
+    """A worker was chosen for a ticket that it may have, or that needs no work any more."""
+    if rng is None or rng.random() >= CHOICE_SHARE:
+        return
+    seen = world.journal.tickets
+    open_now = [p for p, one in enumerate(seen) if one.phase in ("owed", "running")]
+    position = rng.choice(open_now if open_now and rng.random() < 0.8 else list(range(len(seen))))
+    attempt = max(0, seen[position].attempt - (rng.random() < 0.2))
+    worker = rng.choice("abc")
+    chosen = Candidate(worker, 0.8, 1.0, 0.9, 0.5, 1.0)
+    other = Candidate("z", 0.3, 0.6, 0.5, 0.1, 0.0, reason=NotChosen.SLOWER)
+    allocation = Allocation(worker, AllocationMethod.BEST, 0.5, 0.8, (chosen, other), {NotChosen.SLOWER: 1})
+    expected = allocation_rules.expected(world.journal, position, attempt)
+    world.do(AllocateTicket(position, attempt, allocation), expected)
+    allocation_rules.check_state(world.journal, world.state, position)

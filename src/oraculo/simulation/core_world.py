@@ -43,12 +43,13 @@ from oraculo.core.vocabulary import Kind, Status, Verdict
 from oraculo.ports.journal import Recorded
 from oraculo.runtime.evaluation import evaluate_inline
 from oraculo.simulation import core_people as people
-from oraculo.simulation import grown_results, plans, requeue_rules
+from oraculo.simulation import grown_results, plans, requeue_rules, withdrawal_rules
 from oraculo.simulation.child_rules import RULE
 from oraculo.simulation.facts import Answer
 from oraculo.simulation.invariants import CheckedJournal
 from oraculo.simulation.loop import EPOCH
 from oraculo.simulation.pauser import Pauser
+from oraculo.simulation.task_rules import unique_name
 from oraculo.simulation.trace import Report, Trace
 from oraculo.simulation.wait_rules import HELD
 from oraculo.wire import records
@@ -68,6 +69,8 @@ class CoreWorld:
     def __init__(self, seed: int, *, masked: bool, what: str = "core", keep: bool = False) -> None:
         self.rng = Random(f"{what} {seed} {masked}")
         self._operator = Random(f"operator {what} {seed} {masked}")  # of his own: other worlds stay as they were
+        self._lost = people.losses(f"{what} {seed} {masked}")
+        self._chosen = people.allocations(f"{what} {seed} {masked}")
         self.what, self.masked = what, masked
         self.trace = Trace(keep)
         self.now = datetime.fromtimestamp(EPOCH, UTC)
@@ -160,6 +163,8 @@ class CoreWorld:
             rng.choices(actions, weights)[0]()
             if self._operator.random() < 0.2:
                 self._requeue()
+            people.lose_worker(self, self._lost)
+            people.choose_worker(self, self._chosen)
             self._pauser.act()
             if rng.random() < 0.01:
                 self.do(Cancel("porque sim", undo=self.what == "undo" and rng.random() < 0.7))
@@ -237,7 +242,7 @@ class CoreWorld:
         definitivo = not ok and rng.random() < 0.25
         value: Any = {"v": len(self.given)} if ok else None
         erros: list[dict[str, object]] = [] if ok else [{"codigo": "x", "mensagem": "y", "definitivo": definitivo}]
-        echoed = not (plans.unique_name(self.state.plan, position) and rng.random() < 0.15 and not self.state.undoes)
+        echoed = not (unique_name(self.state.plan, position) and rng.random() < 0.15 and not self.state.undoes)
         dados = orjson.dumps(value)
         digest = digest_of(b"%d" % len(self.given), ok, dados, erros)
         answer = Answer(ticket_id(self.state.run, position), attempt, ok, definitivo, value, echoed)
@@ -252,15 +257,17 @@ class CoreWorld:
             command.kind, command.name = task.kind, task.name
         self.answers[digest] = answer
         self.given.append(_Sent(command, answer))
-        self.do(command, self._expected(position, attempt, digest) if echoed else None)
+        self.do(command, self._expected(position, attempt, digest, ok=ok) if echoed else None)
         self._advance(1.0)
 
-    def _expected(self, position: int, attempt: int, digest: int) -> Verdict:
+    def _expected(self, position: int, attempt: int, digest: int, *, ok: bool) -> Verdict:
         seen = self.journal.tickets[position]
         if attempt in seen.answered:
             if content_of(digest) in seen.said[attempt]:
                 return Verdict.DUPLICATE
             return Verdict.CONFLICTING if seen.conflicts < CONFLICTS_MAX else Verdict.TOO_MANY_ANSWERS
+        if withdrawal_rules.counts(self.journal, position, attempt, ok=ok):
+            return Verdict.APPLIED
         if attempt != seen.attempt or seen.phase not in ("owed", "running"):
             return Verdict.IDLE if self.state.plan.tasks[position].kind is Kind.FILHA else Verdict.LATE
         return Verdict.APPLIED
@@ -271,7 +278,7 @@ class CoreWorld:
             sent = self.rng.choice(self.given)
             parsed = parse_ticket_id(sent.answer.ticket)
             assert parsed is not None
-            expected = self._expected(parsed[1], sent.answer.attempt, sent.command.digest)
+            expected = self._expected(parsed[1], sent.answer.attempt, sent.command.digest, ok=sent.command.ok)
             self.do(sent.command, expected if sent.answer.echoed else None)
 
     def _wake(self) -> None:

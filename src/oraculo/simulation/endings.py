@@ -55,6 +55,7 @@ async def check(watch: Watch, process: Process) -> None:
                 scene.violate("one notice per end", f"{identity} was never delivered")
         scene.count(f"ended {state.status.value}")
     await _adds_up(watch)
+    watch.breakers.check_end()
     watch.replicas.check_members([life.number for life in process.lives_now()])
     for life in process.lives_now():
         for unbalanced in watch.balanced(life):

@@ -57,6 +57,8 @@ class Seen:
     confirmed_at: datetime | None = None
     retry_at: datetime | None = None
     answered: set[int] = field(default_factory=set)
+    withdrawn: set[int] = field(default_factory=set)  # attempts that were taken back from their workers
+    allocated: tuple[int, str] | None = None  # the attempt and the worker that was chosen last
     said: dict[int, set[int]] = field(default_factory=dict)  # what was said to each attempt, as digests of the content
     conflicts: int = 0
     status: Status = Status.PENDENTE
@@ -65,6 +67,10 @@ class Seen:
     closed_at: datetime | None = None
     taken: bool = False  # a broker confirmed one of its orders
     spare: bool = False  # it was closed because nothing needed it any more
+
+    def used(self, attempt: int) -> int:
+        """How many attempts count when this one is made."""
+        return attempt - len([one for one in self.withdrawn if one < attempt])
 
 
 @dataclass(slots=True)

@@ -68,6 +68,7 @@ class Life:
         self.who = who
         self.alive = True
         self.died = asyncio.Event()
+        self.blind_at = -1.0  # when it thawed last, or its store did not answer: it may know less than is committed
         self.connections: list[Breakable] = []
         self._thawed: asyncio.Event | None = None  # set: it stands still, as after SIGSTOP
         self._tasks: list[asyncio.Task[Any]] = []
@@ -119,6 +120,7 @@ class Life:
     def thaw(self) -> None:
         thawed, self._thawed = self._thawed, None
         if thawed is not None:
+            self.blind_at = self.scene.loop.time()
             thawed.set()
             self.scene.log(f"life {self.number} goes on")
 
@@ -181,6 +183,12 @@ class StoreDoor:
 
     def _saw(self, name: str, args: Sequence[Any], result: Any) -> None:
         """Told of every call that the store has answered, before anything can happen to the answer."""
+        self._saw_breaker(name, args, result)
+
+    def _saw_breaker(self, name: str, args: Sequence[Any], result: Any) -> None:
+        scene = self._life.scene
+        if name == "put_breaker" and result and scene.on_breaker is not None:
+            scene.on_breaker(args[0])
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
@@ -190,6 +198,7 @@ class StoreDoor:
             await life.reach(f"before {name}")
             refusal = self._refusal(name)
             if refusal:
+                life.blind_at = scene.loop.time()
                 scene.count("store refusals")
                 if name == "append":
                     await self._store.abandon()  # the connection broke: the server undoes what was begun
@@ -226,6 +235,7 @@ class SharedStoreDoor(StoreDoor):
 
     def _saw(self, name: str, args: Sequence[Any], result: Any) -> None:
         replicas = self._replicas
+        self._saw_breaker(name, args, result)
         if name == "join":
             self._epoch = result.epoch
             replicas.joined(self._life.number, result.epoch, args[1])

@@ -21,7 +21,7 @@ from oraculo.core.plan import Plan
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Cause, Kind, Status
 from oraculo.ports.journal import Recorded
-from oraculo.simulation import flow_rules, notice_rules, requeue_rules, task_rules
+from oraculo.simulation import allocation_rules, flow_rules, notice_rules, requeue_rules, task_rules, withdrawal_rules
 from oraculo.simulation.child_rules import ChildRules
 from oraculo.simulation.expression_rules import ExpressionRules
 from oraculo.simulation.facts import AFTER_THE_END, NEVER, Knowledge, Seen, SeenNotice
@@ -110,6 +110,10 @@ class CheckedJournal:
                 self._failed(event, at)
             case ev.TicketRequeued():
                 requeue_rules.check(self, event)
+            case ev.TicketWithdrawn():
+                withdrawal_rules.check(self, event, at)
+            case ev.TicketAllocated():
+                allocation_rules.check(self, event)
             case ev.LateAnswerKept():
                 self._late(event)
             case ev.ConflictingAnswerKept():
@@ -196,7 +200,7 @@ class CheckedJournal:
                 if at < ticket.retry_at:
                     self.wrong("deadlines are honest", f"ticket {position} tried again before {ticket.retry_at}")
                 self.late_by = max(self.late_by, at - ticket.retry_at)
-        if attempt > task.max_attempts:
+        if ticket.used(attempt) > task.max_attempts and attempt - 1 not in ticket.withdrawn:
             self.wrong("explained attempts", f"ticket {position} attempt {attempt} of {task.max_attempts}")
         ticket.phase, ticket.attempt, ticket.confirmed_at = "owed", attempt, None
         ticket.released_at = ticket.released_at or self.at  # on the clock: what had closed by then is its data
@@ -214,10 +218,11 @@ class CheckedJournal:
         ticket = self.tickets[position]
         if attempt in ticket.answered:
             self.wrong("results count once", f"ticket {position} attempt {attempt} answered twice")
-        if ticket.phase not in ("owed", "running") or attempt != ticket.attempt:
+        current = ticket.phase in ("owed", "running") and attempt == ticket.attempt
+        if not current and not withdrawal_rules.counts(self, position, attempt, ok=ok):
             self.wrong("a closed ticket never moves", f"ticket {position} attempt {attempt} while {ticket.phase}")
         ticket.answered.add(attempt)
-        self.answers += 1
+        self.answers += self.plan.tasks[position].kind is not Kind.FILHA  # those come by no queue
         self._given(position, attempt, ok, definitivo, dados, digest)
 
     def _conflicting(self, event: ev.ConflictingAnswerKept) -> None:
@@ -259,7 +264,9 @@ class CheckedJournal:
             self._timed_out(event.ticket, event.attempt, at)
         else:
             self._answered(event.ticket, event.attempt, False, False, event.dados, event.digest)
-        if event.attempt >= task.max_attempts or (event.cause is Cause.TIMEOUT and task.kind is Kind.FILHA):
+        if ticket.used(event.attempt) >= task.max_attempts or (
+            event.cause is Cause.TIMEOUT and task.kind is Kind.FILHA
+        ):
             self.wrong("explained attempts", f"ticket {event.ticket}: no attempt is left after {event.attempt}")
         retry_at = self.pauses.own_instant(event.retry_at)
         if retry_at < at:
@@ -276,12 +283,12 @@ class CheckedJournal:
             self._timed_out(event.ticket, event.attempt, at)
         else:
             self._answered(event.ticket, event.attempt, False, event.definitivo, event.dados, event.digest)
-        self.exhausted += requeue_rules.is_exhausted(task, event)
+        self.exhausted += requeue_rules.is_exhausted(task, self.tickets[event.ticket], event)
         final = event.definitivo or task_rules.is_final(self._spec(event.ticket), task_rules.codes(event))
         if event.status is Status.TIMEOUT:
             self.children.closed(self.plan, event.ticket, self.tickets[event.ticket])
             final = final or task.kind is Kind.FILHA  # its time is for all attempts
-        if not final and event.attempt < task.max_attempts:
+        if not final and self.tickets[event.ticket].used(event.attempt) < task.max_attempts:
             self.wrong(
                 "explained attempts", f"ticket {event.ticket} given up at {event.attempt} of {task.max_attempts}"
             )
@@ -293,6 +300,8 @@ class CheckedJournal:
             self.wrong("results count once", f"ticket {event.ticket} attempt {event.attempt} answered twice")
         if event.attempt == ticket.attempt and ticket.phase in ("owed", "running"):
             self.wrong("results count once", f"ticket {event.ticket}: an answer in time was called late")
+        if withdrawal_rules.counts(self, event.ticket, event.attempt, ok=event.ok):
+            self.wrong(withdrawal_rules.RULE, f"ticket {event.ticket}: withdrawn, done well and called late")
         ticket.answered.add(event.attempt)
         self.late += 1
         self._given(event.ticket, event.attempt, event.ok, event.definitivo, event.dados, event.digest)

@@ -110,8 +110,10 @@ class LoopRules:
             expected = last.status
         elif phase == SPENT:
             expected = last.status if known.spec.continues else Status.ERRO
-        elif last.status in (Status.ERRO, Status.TIMEOUT):
-            expected = Status.ERRO
+        elif last.status is Status.TIMEOUT:  # who looks late finds both out of time, round and loop
+            expected = Status.TIMEOUT if late and last.closed_at == at else Status.ERRO
+        elif last.status is Status.ERRO:
+            expected = event.status if late and last.closed_at == at else Status.ERRO  # an answer that was quicker
         else:
             expected = Status.TIMEOUT
         wrongly = phase == STOPPED and self.condition(known, tickets) is not True

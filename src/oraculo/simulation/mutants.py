@@ -56,10 +56,13 @@ def hunt(mutant: Mutant) -> Kill | None:
 def zoo() -> list[Mutant]:
     """All of them."""
     from oraculo.simulation import (
+        mutants_allocations,
+        mutants_breakers,
         mutants_brokers,
         mutants_ceiling,
         mutants_children,
         mutants_core,
+        mutants_families,
         mutants_loops,
         mutants_maps,
         mutants_pauses,
@@ -71,9 +74,18 @@ def zoo() -> list[Mutant]:
         mutants_tokens,
         mutants_undo,
         mutants_waits,
+        mutants_withdrawals,
     )
 
-    at_the_edges = (mutants_runtime, mutants_ceiling, mutants_brokers, mutants_tokens, mutants_replicas)
+    at_the_edges = (
+        mutants_runtime,
+        mutants_ceiling,
+        mutants_breakers,
+        mutants_brokers,
+        mutants_tokens,
+        mutants_replicas,
+    )
     plans = (mutants_tasks, mutants_maps, mutants_loops, mutants_children, mutants_waits, mutants_undo)
-    rooms = (mutants_core, *plans, mutants_requeue, mutants_retries, mutants_pauses, *at_the_edges)
+    kept = (mutants_requeue, mutants_retries, mutants_withdrawals, mutants_pauses, mutants_allocations)
+    rooms = (mutants_core, *plans, *kept, *at_the_edges, mutants_families)
     return [mutant for room in rooms for mutant in room.MUTANTS]

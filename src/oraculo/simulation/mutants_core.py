@@ -10,7 +10,7 @@ from heapq import heappop
 from itertools import count
 from typing import Any
 
-from oraculo.core import advance, compensation, decide, fan_in, matching, notices, plan, results, state, step
+from oraculo.core import advance, compensation, decide, endings, fan_in, matching, notices, plan, results, state, step
 from oraculo.core import events as ev
 from oraculo.core.commands import RecordResult
 from oraculo.core.fan_in import GateCount
@@ -23,7 +23,7 @@ _CORE = ("core-masked", "core-unmasked")
 _FLOW = ("flow-masked", "flow-unmasked")
 
 _record, _failed, _evolve, _advance = results.record, results.failed, state.evolve, advance.advance
-_to_undo, _additions, _by_majority = advance._to_undo, compensation.additions, advance._by_majority
+_to_undo, _additions, _by_majority = advance._to_undo, compensation.additions, endings._by_majority
 _close, _decide, _wake = state._close, fan_in.decide, decide._wake
 
 
@@ -190,7 +190,7 @@ def cancel_leaves_tickets_open() -> AbstractContextManager[None]:
 
 
 def ends_too_well() -> AbstractContextManager[None]:
-    return patched((advance, "_ENDINGS", dict.fromkeys(Ending, lambda _s: Status.CONCLUIDA)))
+    return patched((endings, "_ENDINGS", dict.fromkeys(Ending, lambda _s: Status.CONCLUIDA)))
 
 
 def deadline_ignored() -> AbstractContextManager[None]:
@@ -295,7 +295,7 @@ def what_was_undone_counts_as_done() -> AbstractContextManager[None]:
     def ending(s: Orchestration) -> Status:
         return Status.CONCLUIDA if s.undoes else _by_majority(s)
 
-    return patched((advance, "_ENDINGS", {**advance._ENDINGS, Ending.MAJORITY: ending}))
+    return patched((endings, "_ENDINGS", {**endings._ENDINGS, Ending.MAJORITY: ending}))
 
 
 def any_answer_counts_for_what_undoes() -> AbstractContextManager[None]:

@@ -52,7 +52,7 @@ def a_failed_round_is_followed() -> AbstractContextManager[None]:
 
 
 def the_pause_is_skipped() -> AbstractContextManager[None]:
-    def begun(event: ev.PlanGrown) -> list[ev.Event]:
+    def begun(_state: Orchestration, event: ev.PlanGrown) -> list[ev.Event]:
         return [ev.TicketsDispatched([event.first], 1)]
 
     return patched((loops, "begun", begun))

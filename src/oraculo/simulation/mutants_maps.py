@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from oraculo.core import advance, blocks, consolidation, fan_in, maps
+from oraculo.core import blocks, consolidation, endings, fan_in, maps
 from oraculo.core import events as ev
 from oraculo.core.blocks import Block, Blocks
 from oraculo.core.commands import Grow
@@ -19,7 +19,7 @@ from oraculo.simulation.mutants import Mutant, patched
 
 _MAPS = ("maps-masked", "maps-unmasked")
 _decided, _concluded, _grow, _begun, _next = maps.decided, maps.concluded, maps.grow, maps.begun, maps._next
-_take_in, _by_absorption = blocks.take_in, advance._by_absorption
+_take_in, _by_absorption = blocks.take_in, endings._by_absorption
 
 
 def nothing_never_passes() -> AbstractContextManager[None]:
@@ -159,8 +159,8 @@ def failed_items_fail_the_run() -> AbstractContextManager[None]:
         finally:
             s.blocks = kept
 
-    endings = {**advance._ENDINGS, Ending.ABSORBED: by_absorption}
-    return patched((advance, "_ENDINGS", endings))
+    rules = {**endings._ENDINGS, Ending.ABSORBED: by_absorption}
+    return patched((endings, "_ENDINGS", rules))
 
 
 MUTANTS = [

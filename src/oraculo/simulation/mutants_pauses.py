@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
@@ -12,10 +13,12 @@ from oraculo.core.effects import Effect, Publish, Recall
 from oraculo.core.state import Orchestration
 from oraculo.runtime import leases
 from oraculo.runtime.effects.runner import EffectRunner
+from oraculo.runtime.kernel.states import States
 from oraculo.simulation.mutants import Mutant, patched
 
 _SMALL = ("core-masked", "core-unmasked", "waits-masked", "maps-masked")
 _ENGINE = ("masked", "unmasked", "brokers-masked", "ceiling-unmasked")
+_REPLICAS = ("replicas-unmasked", "replicas-masked")
 _react, _restart, _evolve, _take = step.react, pausing.restart, state.evolve, EffectRunner.take
 
 
@@ -98,6 +101,15 @@ def leases_ignore_pauses() -> AbstractContextManager[None]:
     return patched((leases, "_is_paused", lambda _s: False))
 
 
+def what_others_paused_is_not_looked_at() -> AbstractContextManager[None]:
+    """What no broker confirmed is sent again by what is known in memory."""
+
+    async def look_at(_self: States, _runs: Sequence[int]) -> None:
+        return
+
+    return patched((States, "look_at", look_at))
+
+
 MUTANTS = [
     Mutant("an order goes out while it is paused", goes_out_while_paused, _SMALL, 50),
     Mutant("resuming sends nothing", resuming_sends_nothing, _SMALL, 50),
@@ -110,4 +122,5 @@ MUTANTS = [
     Mutant("a pause recalls no order", orders_are_not_recalled, _ENGINE, 200),
     Mutant("orders of a pause are lost in the runner", resumed_orders_are_lost, _ENGINE, 60),
     Mutant("leases do not know of pauses", leases_ignore_pauses, _ENGINE, 200),
+    Mutant("a pause of another replica is not looked at", what_others_paused_is_not_looked_at, _REPLICAS, 20, 105),
 ]

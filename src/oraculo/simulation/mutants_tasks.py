@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from oraculo.core import advance, decide, fan_in, state
+from oraculo.core import advance, decide, endings, fan_in, state
 from oraculo.core import events as ev
 from oraculo.core.commands import Resolve
 from oraculo.core.fan_in import GateCount, Policy
@@ -18,7 +18,7 @@ from oraculo.core.vocabulary import Ending, FanIn, Phase, Status, Verdict
 from oraculo.simulation.mutants import Mutant, patched
 
 _TASKS = ("tasks-masked", "tasks-unmasked")
-_close, _resolved, _by_absorption = state._close, advance._resolved, advance._by_absorption
+_close, _resolved, _by_absorption = state._close, advance._resolved, endings._by_absorption
 
 
 def _with_close(count: Any) -> AbstractContextManager[None]:
@@ -75,11 +75,11 @@ def spare_although_another_gate_needs_it() -> AbstractContextManager[None]:
 
 
 def every_failure_is_absorbed() -> AbstractContextManager[None]:
-    return patched((advance, "_is_absorbed", lambda _s, _position: True))
+    return patched((endings, "_is_absorbed", lambda _s, _position: True))
 
 
 def no_failure_is_absorbed() -> AbstractContextManager[None]:
-    return patched((advance, "_is_absorbed", lambda _s, _position: False))
+    return patched((endings, "_is_absorbed", lambda _s, _position: False))
 
 
 def final_codes_are_tried_again() -> AbstractContextManager[None]:
@@ -118,7 +118,7 @@ def ends_without_its_output() -> AbstractContextManager[None]:
 
 
 def failed_output_is_a_good_end() -> AbstractContextManager[None]:
-    return patched((advance, "_ENDINGS", {**advance._ENDINGS, Ending.ABSORBED: _without_output_fault}))
+    return patched((endings, "_ENDINGS", {**endings._ENDINGS, Ending.ABSORBED: _without_output_fault}))
 
 
 def _without_output_fault(s: Orchestration) -> Status:

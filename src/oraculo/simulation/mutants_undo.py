@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from oraculo.core import advance, decide, undoing
+from oraculo.core import advance, decide, endings, undoing
 from oraculo.core import events as ev
 from oraculo.core.commands import Cancel, Command
 from oraculo.core.plan import Added, Plan
@@ -19,7 +19,7 @@ from oraculo.simulation.mutants import Mutant, patched
 _UNDO = ("undo-masked", "undo-unmasked")
 _was_done, _wanted, _before, _order = undoing._was_done, undoing.wanted, undoing._before, undoing.order
 _by_absorption, _admitted, _following, _end = (
-    advance._by_absorption,
+    endings._by_absorption,
     undoing.admitted,
     undoing.following,
     advance._end,
@@ -41,7 +41,7 @@ def failed_output_undoes() -> AbstractContextManager[None]:
     def ending(s: Orchestration) -> Status:
         return Status.ERRO if s.output_fault is not None else _by_absorption(s)
 
-    return patched((advance, "_ENDINGS", {**advance._ENDINGS, Ending.ABSORBED: ending}))
+    return patched((endings, "_ENDINGS", {**endings._ENDINGS, Ending.ABSORBED: ending}))
 
 
 def every_cancel_undoes() -> AbstractContextManager[None]:
@@ -64,6 +64,11 @@ def all_at_once() -> AbstractContextManager[None]:
         return replace(event, added=Added((), (), (), event.added.windows))
 
     return patched((undoing, "order", order))
+
+
+def rounds_at_once() -> AbstractContextManager[None]:
+    """Rounds of a loop are undone together."""
+    return patched((undoing, "_at_once", lambda _plan, _position: undoing.AT_ONCE_MAX_TICKETS))
 
 
 def nothing_waits_past_others() -> AbstractContextManager[None]:
@@ -135,6 +140,7 @@ MUTANTS = [
         800,
     ),
     Mutant("items are undone from the first on", items_from_the_first_on, _UNDO, 300),
+    Mutant("rounds are undone together", rounds_at_once, _UNDO, 300),
     Mutant("one item too many is undone at once", one_item_too_many, _UNDO, 800),
     Mutant("the ending is forgotten while undoing", the_ending_is_forgotten, _UNDO, 100),
     Mutant("a cancel stops undoing", a_cancel_stops_undoing, _UNDO, 800),

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from oraculo.core import endings, waiting
 from oraculo.core import events as ev
-from oraculo.core import waiting
 from oraculo.core.commands import Signal
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Phase, Status
@@ -116,7 +116,7 @@ def expired_wait_always_fails() -> AbstractContextManager[None]:
 
 
 def refusal_is_an_error() -> AbstractContextManager[None]:
-    return patched((waiting, "behind_refusals", lambda _s: set()))
+    return patched((endings, "behind_refusals", lambda _s: set()))
 
 
 def deadline_for_a_plan_that_waits() -> AbstractContextManager[None]:

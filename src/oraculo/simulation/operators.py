@@ -1,4 +1,5 @@
-"""Model operators: one gives orders whose attempts are used up another attempt, one pauses orchestrations."""
+"""Model operators: one gives orders whose attempts are used up another attempt, one pauses orchestrations, one signals
+and decides."""
 
 from __future__ import annotations
 
@@ -6,10 +7,12 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from oraculo.core.commands import PauseRun, RequeueTicket, ResumeRun
+from oraculo.core.commands import Approve, Command, PauseRun, RequeueTicket, ResumeRun, Signal
+from oraculo.core.waits import WaitKind, signal_task
 from oraculo.errors import BusyError, StoreError
 from oraculo.ports.work import Fate, Work
 from oraculo.simulation.faults import ProcessDiedError
+from oraculo.simulation.plans import SIGNALS
 from oraculo.simulation.process import Process
 from oraculo.simulation.watch import Watch
 from oraculo.wire import quarantine
@@ -53,3 +56,29 @@ async def pauser(process: Process, watch: Watch, rng: Random) -> None:
             with suppress(ProcessDiedError, StoreError, BusyError):
                 outcome = await process.work(Work(ResumeRun("já pode") if paused else PauseRun("espera"), run=run))
                 process.scene.count(f"{'resumed' if paused else 'paused'} {outcome.fate.value}")
+
+
+async def signaller(process: Process, watch: Watch, rng: Random) -> None:
+    """Signal and decide: while there are faults now and then, and also where no task waits for it; then all that is
+    waited for. `rng` is his own."""
+    number = 0
+    while True:
+        await asyncio.sleep(rng.uniform(0.2, 3))
+        for run in [run for run, journal in watch.journals.items() if journal.status is None]:
+            wanted: list[Command] = _awaited(watch, run, rng)
+            if process.scene.faults:
+                wanted = [one for one in (*wanted, Signal("", rng.choice(SIGNALS))) if rng.random() < 0.3]
+            for command in wanted:
+                number += 1
+                if isinstance(command, Signal):
+                    command = Signal(f"sig-{number}", command.name, b"%d" % number)
+                with suppress(ProcessDiedError, StoreError, BusyError):
+                    outcome = await process.work(Work(command, run=run))
+                    process.scene.count(f"{type(command).__name__} {outcome.fate.value}")
+
+
+def _awaited(watch: Watch, run: int, rng: Random) -> list[Command]:
+    """What the open waits of a run ask for."""
+    held = watch.states[run].held
+    signals = [Signal("", name) for name in SIGNALS for _ in held.get(signal_task(name), ())]
+    return [*signals, *(Approve(rng.random() < 0.8, "ana", task=p) for p in held.get(WaitKind.APPROVAL, ()))]

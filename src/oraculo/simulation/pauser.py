@@ -9,7 +9,7 @@ from typing import Protocol
 
 from oraculo.core.commands import Command, PauseRun, ResumeRun
 from oraculo.core.effects import Begin, Effect, Publish
-from oraculo.core.events import Event, TicketRequeued, TicketsDispatched
+from oraculo.core.events import Event, TicketRequeued, TicketsDispatched, TicketWithdrawn
 from oraculo.core.vocabulary import Verdict
 from oraculo.simulation.invariants import CheckedJournal
 from oraculo.simulation.trace import Trace
@@ -68,6 +68,8 @@ class Pauser:
                 self._unsent |= {(position, event.attempt) for position in event.tickets}
             elif isinstance(event, TicketRequeued):
                 self._unsent.add((event.ticket, event.attempt))
+            elif isinstance(event, TicketWithdrawn) and event.wait is None:
+                self._unsent.add((event.ticket, event.attempt + 1))
         going = [one for effect in effects if isinstance(effect, Publish | Begin) for one in effect.tickets]
         paused, seen, violate = (
             self._world.journal.pauses.paused,

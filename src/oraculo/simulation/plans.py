@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
-from oraculo.core.named_tasks import named_in
 from oraculo.core.plan import Backoff, NoticeTargets, Plan, Task, graph, stages
 from oraculo.core.vocabulary import FanIn, Kind, Priority, RiskBand, TaskType
 from oraculo.plans import writer
@@ -168,8 +167,8 @@ def as_loop(rng: Random, name: str, call: dict[str, Any], masked: bool) -> dict[
     return made
 
 
-def loops_plan(rng: Random, masked: bool) -> Plan:
-    """The plan of a request with loops, and some maps."""
+def loops_request(rng: Random, masked: bool) -> dict[str, Any]:
+    """Named tasks, some of which are loops, and some maps."""
     body = tasks_request(rng, masked)
     body["entrada"]["lista"] = [rng.randint(0, 5) for _ in range(rng.randint(0, 5))]
     tasks: dict[str, Any] = body["tarefas"]
@@ -181,7 +180,12 @@ def loops_plan(rng: Random, masked: bool) -> Plan:
             tasks[name] = as_loop(rng, name, task, masked)
         elif choice < 0.7:
             tasks[name] = as_map(rng, task, masked)
-    return named_plans.plan_of(named_plans.load(body), Defaults(retry_base_s=0.5, retry_cap_s=4))
+    return body
+
+
+def loops_plan(rng: Random, masked: bool) -> Plan:
+    """The plan of a request with loops."""
+    return named_plans.plan_of(named_plans.load(loops_request(rng, masked)), Defaults(retry_base_s=0.5, retry_cap_s=4))
 
 
 def as_child(rng: Random, call: dict[str, Any], masked: bool) -> dict[str, Any]:
@@ -207,8 +211,8 @@ def as_child(rng: Random, call: dict[str, Any], masked: bool) -> dict[str, Any]:
     return {**around, **body}
 
 
-def children_plan(rng: Random, masked: bool) -> Plan:
-    """The plan of a request some of whose tasks are children."""
+def children_request(rng: Random, masked: bool) -> dict[str, Any]:
+    """Named tasks, some of which are children."""
     body = tasks_request(rng, masked)
     tasks: dict[str, Any] = body["tarefas"]
     for name, task in tasks.items():
@@ -216,6 +220,12 @@ def children_plan(rng: Random, masked: bool) -> Plan:
             task["quando"] = "${{ entrada.n > 4 }}"
         if rng.random() < 0.6:
             tasks[name] = as_child(rng, task, masked)
+    return body
+
+
+def children_plan(rng: Random, masked: bool) -> Plan:
+    """The plan of a request with children."""
+    body = children_request(rng, masked)
     return named_plans.plan_of(named_plans.load(body), Defaults(retry_base_s=0.5, retry_cap_s=4))
 
 
@@ -311,7 +321,15 @@ def waits_plan(rng: Random, masked: bool) -> Plan:
 def undo_plan(rng: Random, masked: bool) -> Plan:
     """The plan of a request some of whose tasks, items and waits say how they are undone."""
     body = rng.choice((tasks_request, maps_request, waits_request))(rng, masked)
-    for task in body["tarefas"].values():
+    tasks: dict[str, Any] = body["tarefas"]
+    for name, task in list(tasks.items()):
+        if ("fonte" in task or "executador" in task) and rng.random() < 0.15:
+            tasks[name] = as_loop(rng, name, task, masked)
+            tasks[name]["repete"]["faz"]["desfaz"] = _undo(rng, masked, "${{ [indice, feito] }}")
+            for other in tasks.values():  # a loop offers other words than the call that it was
+                if f"{name}.dados" in other.get("quando", ""):
+                    other["quando"] = "${{ entrada.n > 4 }}"
+    for task in tasks.values():
         if rng.random() < 0.7:
             task["desfaz"] = _undo(rng, masked, "${{ feito }}")
         if "faz" in task and rng.random() < 0.8:
@@ -366,17 +384,6 @@ def request(rng: Random, masked: bool, correlation_id: str | None) -> dict[str, 
     if correlation_id is not None:
         body["correlation_id"] = correlation_id
     return body
-
-
-def unique_name(plan: Plan, position: int) -> bool:
-    """No other task of the plan has this kind and name, and no item or round ever will: an answer that names neither
-    ticket nor attempt finds it."""
-    wanted, named = plan.tasks[position], named_in(plan)
-    bodies = [one.map or one.loop for one in named.named] if named is not None else []
-    grown = [body.task for body in bodies if body is not None]
-    if any((task.kind, task.name) == (wanted.kind, wanted.name) for task in grown):
-        return False
-    return sum(1 for task in plan.tasks if (task.kind, task.name) == (wanted.kind, wanted.name)) == 1
 
 
 BY_WORLD = {

@@ -22,14 +22,18 @@ from oraculo.ports.broker import Delivery
 from oraculo.ports.store import Store
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.runtime.answers import AnswerReader
+from oraculo.runtime.breakers import BreakerBook, BreakerSink
 from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.ids import RunNumbers, oldest_run_at
 from oraculo.runtime.kernel.kernel import Kernel
+from oraculo.runtime.kernel.observers import ObserverFanOut
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
 from oraculo.runtime.leases import HttpLeases, Lease
 from oraculo.runtime.loops import Loops
+from oraculo.runtime.project import Projections
 from oraculo.runtime.requests import Accepted, RequestIntake
 from oraculo.simulation.broker import Connection, ModelBroker
+from oraculo.simulation.choice_watch import choose
 from oraculo.simulation.faults import (
     BrokerDoor,
     Life,
@@ -84,10 +88,12 @@ class Up:
     beside: Loops
     clock: MonotonicClock
     answers: AnswerReader
+    projections: Projections
 
     async def stop(self) -> None:
         await self.consumers.stop()
         await self.beside.stop()
+        await self.projections.stop()
         await self.engine.stop(patience=3.0)
 
 
@@ -149,18 +155,27 @@ class Process:
         store = self._store_of(life)
         clock = MonotonicClock()
         tokens = None if scene.forger is None else await model_tokens(clock)
+        breakers = None if scene.breaker is None else BreakerBook(store, clock, scene.breaker)
+        if breakers is not None:
+            await breakers.refresh()
+        projections = Projections(store, [] if breakers is None else [BreakerSink(breakers)], clock)
         ports = KernelPorts(
             store,
             broker,
             clock,
             ModelNotifier(life, self.watch),
+            observers=ObserverFanOut([projections] if breakers is not None else []),
+            breakers=breakers,
             writer=OrderWriter(issue=None if tokens is None else tokens.issue),
             tokens=tokens,
             numbers=_Numbers(scene),
         )
         engine = local_engine(ports, self._options())
         requests = RequestIntake(engine, store, clock, DEFAULTS)
+        ports.children.bind(engine, requests)
         leases = HttpLeases(broker, clock, engine.state)
+        if scene.chooses:
+            choose(scene, leases, broker, store, clock, engine)
         consumers = QueueConsumers(broker, engine, leases.heard)
         answers = AnswerReader(tokens)
         consumers.answers(names.RESULTS, answers, scope=Scope.RESULT_WRITE, plain=True)
@@ -171,9 +186,12 @@ class Process:
         beside.add("leases", leases.run)
         if isinstance(inner, FailoverBroker):
             beside.add("probes", partial(_probe, inner))
+        if breakers is not None:
+            beside.add("breakers", breakers.run)
+            projections.start()
         beside.start()
         consumers.start(dead_letters=False)
-        self.up = Up(life, engine, requests, leases, consumers, beside, clock, answers)
+        self.up = Up(life, engine, requests, leases, consumers, beside, clock, answers, projections)
         scene.log(f"life {life.number} is up")
         if self.memory is not None and scene.dials.volatile:
             for start in self.inside:
@@ -237,10 +255,14 @@ class Process:
         return (await self._ask(lambda up: up.engine.submit([work])))[0]
 
     async def lease(self, queue: str, worker: str) -> list[Lease]:
-        leases = await self._ask(lambda up: up.leases.lease(queue, 4, 2.0, worker, LEASE))
-        for ticket in [lease.ticket for lease in leases if lease.ticket is not None]:
-            self.watch.paused.leased(ticket[0])
-        return leases
+        async def lease(up: Up) -> list[Lease]:
+            leases = await up.leases.lease(queue, 4, 2.0, worker, LEASE)
+            for ticket in [lease.ticket for lease in leases if lease.ticket is not None]:
+                self.watch.paused.leased(ticket[0], up.life, shared=self.watch.replicas.shared)
+            self.watch.choices.leased(leases)
+            return leases
+
+        return await self._ask(lease)
 
     async def release(self, lease_id: str) -> None:
         await self._ask(lambda up: up.leases.release(lease_id))

@@ -47,6 +47,7 @@ SHOWN = (
     ("clock jumps", "wall clock jumps"),
     ("published", "messages published"),
     ("orders under a ceiling", "orders that had to wait for their place"),
+    ("tickets given by choice", "tickets given to a worker by choice"),
     ("received", "messages received"),
     ("lost", "messages lost by a broker"),
     ("confirms lost", "confirmations lost"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from oraculo.core.events import TicketsDispatched
+from oraculo.core.events import OrchestrationResumed, TicketsDispatched
 from oraculo.ports.journal import Recorded
 from oraculo.simulation.invariants import CheckedJournal
 from oraculo.simulation.scene import Scene
@@ -75,6 +75,8 @@ class ReplicaRules:
                 if isinstance(event, TicketsDispatched):
                     for position in event.tickets:
                         self._senders[one.run, position, event.attempt] = epoch
+                elif isinstance(event, OrchestrationResumed):  # who lets it go on sends all that it owes
+                    self._senders |= {order: epoch for order in self._senders if order[0] == one.run}
 
     # -- taking over -------------------------------------------------------------------------------------------------
 
@@ -100,10 +102,12 @@ class ReplicaRules:
                 self._senders[order] = mine
 
     def _debts_of(self, epoch: int) -> set[int]:
-        """The runs with an order that this member committed and that is not known to have reached a broker."""
+        """The runs with an order that this member committed and that is not known to have reached a broker. A run
+        that is paused owes none until it goes on."""
         found = set()
         for (run, position, attempt), sender in self._senders.items():
             ticket = self._journals[run].tickets[position]
-            if sender == epoch and ticket.phase == OWED and ticket.attempt == attempt:
+            paused = self._journals[run].pauses.paused
+            if sender == epoch and ticket.phase == OWED and ticket.attempt == attempt and not paused:
                 found.add(run)
         return found

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oraculo.core import events as ev
 from oraculo.core.plan import Task
 from oraculo.core.vocabulary import Status, Verdict
+from oraculo.simulation.facts import Seen
 
 if TYPE_CHECKING:
     from oraculo.simulation.invariants import CheckedJournal
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 _FAILED = (Status.ERRO, Status.TIMEOUT)
 
 
-def is_exhausted(task: Task, event: ev.TicketFailed) -> bool:
+def is_exhausted(task: Task, ticket: Seen, event: ev.TicketFailed) -> bool:
     """True when this failure makes a dead letter: it was the last attempt, and not declared final."""
-    return task.kind.is_sent and not event.definitivo and event.attempt >= task.max_attempts
+    return task.kind.is_sent and not event.definitivo and ticket.used(event.attempt) >= task.max_attempts
 
 
 def expected(journal: CheckedJournal, position: int, attempt: int) -> Verdict:

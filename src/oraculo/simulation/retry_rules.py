@@ -3,6 +3,7 @@ had concluded runs again unless something that it depends on does; no map whose 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -110,8 +111,7 @@ class RetryRules:
         if 0 < self._journal.undoes <= position or self._journal.loops.spec_of(position) is not None:
             return  # what undoes others, and rounds of loops, are of this run
         owner, item = self._of(position)
-        after = self._journal.plan.tasks[position].after if item is None else None
-        inputs = () if after is None else self._journal.plan.gates[after].inputs
+        inputs = self._inputs(position) if item is None else ()
         explained = position in self.wanted or any(self._is_anew(one) for one in inputs)
         if item is None:
             self._anew.add(position)
@@ -129,15 +129,52 @@ class RetryRules:
             self._journal.wrong(RULE, f"ticket {position}")
 
     def _is_anew(self, position: int) -> bool:
+        """True of a task that need not end as it had: it runs again, or has yet to, as does something before it."""
         earlier = self.earlier
         assert earlier is not None
-        return position in self._anew or earlier.tickets[position].status not in _UNCHANGED
+        for one in self._before(position, through_waits=False):
+            changed = earlier.tickets[one].status not in _UNCHANGED or self._undone(one, None)
+            if changed or one in self._anew:
+                return True
+        return not self.wanted.isdisjoint(self._before(position, through_waits=True))
+
+    def _before(self, position: int, *, through_waits: bool) -> set[int]:
+        """This task and all that it depends on; waits that had concluded are given again, whatever came before them."""
+        found: set[int] = set()
+        stack = [position]
+        while stack:
+            one = stack.pop()
+            if one not in found:
+                found.add(one)
+                stack += () if self._is_over(one) and not through_waits else self._inputs(one)
+        return found
+
+    def _parts(self, position: int) -> Sequence[int]:
+        """A task, and the items or rounds that it had in the run before."""
+        earlier = self.earlier
+        assert earlier is not None
+        known_map, loop = earlier.maps.by_owner.get(position), earlier.loops.by_owner.get(position)
+        return [position, *(known_map.items if known_map else ()), *(loop.rounds if loop else ())]
+
+    def _inputs(self, position: int) -> Sequence[int]:
+        after = self._journal.plan.tasks[position].after
+        return () if after is None else self._journal.plan.gates[after].inputs
+
+    def _is_over(self, position: int) -> bool:
+        """True of a wait that had concluded."""
+        earlier = self.earlier
+        assert earlier is not None
+        is_wait = self._journal.plan.profile.wait(position) is not None
+        return is_wait and earlier.tickets[position].status is Status.CONCLUIDA
 
     def _undone(self, position: int, item: int | None) -> bool:
+        """True of a task that was undone, itself or a part of it, or of an item of a map."""
         earlier = self.earlier
-        if earlier is None or position in earlier.undone:
-            return earlier is not None
-        return item is not None and earlier.maps.by_owner[position].first + item in earlier.undone
+        if earlier is None:
+            return False
+        if item is None:
+            return not set(earlier.undone).isdisjoint(self._parts(position))
+        return position in earlier.undone or earlier.maps.by_owner[position].first + item in earlier.undone
 
     def _of(self, position: int) -> tuple[int, int | None]:
         known = self._journal.maps.map_of(position)

@@ -21,7 +21,8 @@ KINDS = (
     *("undo-masked", "undo-unmasked", "retries-masked", "retries-unmasked"),
     *("masked", "unmasked", "ceiling-masked", "ceiling-unmasked"),
     *("brokers-masked", "brokers-unmasked", "tokens-masked", "tokens-unmasked"),
-    *("replicas-masked", "replicas-unmasked"),
+    *("replicas-masked", "replicas-unmasked", "breaker-masked", "breaker-unmasked"),
+    *("plans-masked", "plans-unmasked", "chosen-masked", "chosen-unmasked"),
 )
 _CORE = ("core", "flow", "tasks", "maps", "loops", "children", "waits", "undo", "retries")
 CORE_KINDS = tuple(kind for kind in KINDS if kind.startswith(_CORE))
@@ -32,7 +33,7 @@ def run_world(kind: str, seed: int, *, keep: bool = False) -> Report:
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is not a kind of world; there are {', '.join(KINDS)}")
     what, _, masked = kind.rpartition("-")
-    if what in ("ceiling", "brokers", "tokens", "replicas"):
+    if what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen"):
         return run_engine(seed, masked=masked == "masked", keep=keep, what=what)
     if what == "retries":
         return run_retry(seed, masked=masked == "masked", keep=keep)

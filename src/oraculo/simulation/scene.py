@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
 
+from oraculo.core.breaking import BreakerRules, DestinationBreaker
 from oraculo.core.digests import bytes_of
 from oraculo.core.plan import Plan
 from oraculo.simulation.facts import Answer
@@ -64,7 +66,12 @@ class Scene:
         self.trace = trace
         self.dials = dials
         self.forger: Forger | None = None  # set: orders have tokens, and answers need them
+        self.shapes = False  # requests have maps, loops, waits and children
+        self.chooses = False  # all workers lease, and tickets are given to those that are best for them
         self.ceiling: int | None = None  # tickets of Fluxo C that may be out at once
+        self.breaker: BreakerRules | None = None  # set: destinations have breakers
+        self.on_breaker: Callable[[DestinationBreaker], None] | None = None  # told of each that is written
+        self.broken: set[str] = set()  # sources and executors that fail just now
         self.freezes = 0.0  # chance that a process stands still between a commit and its messages
         self.faults = True
         self.wall_offset = 0.0

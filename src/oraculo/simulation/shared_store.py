@@ -127,9 +127,10 @@ class ModelSharedStore:
             wanted: set[Hashable] = {
                 *(("name", name) for name in request.names),
                 *(("key", key) for key in request.keys),
+                *(("unique", key) for key in request.unique),
             }
             await database.lock(transaction, wanted)
-            snapshot = await database.store.begin(LockRequest({}, request.names, request.keys))
+            snapshot = await database.store.begin(LockRequest({}, request.names, request.keys, request.unique))
             runs = {*request.known, *snapshot.runs.values(), *(key.run for key in snapshot.keys.values())}
             await database.lock(transaction, [("run", run) for run in sorted(runs)])
             await self._read(request, snapshot, runs)

@@ -141,9 +141,20 @@ def given_to(
         given.append(
             {
                 "tarefa": "" if named is None else named.name,
-                task.kind.key: task.name,
+                task.kind.key: task.name or None,
                 "status": seen.status.value if ended else "pendente",
                 "dados": dados if ended else None,
             }
         )
     return given
+
+
+def unique_name(plan: Plan, position: int) -> bool:
+    """No other task of the plan has this kind and name, and no item or round ever will: an answer that names neither
+    ticket nor attempt finds it."""
+    wanted, named = plan.tasks[position], named_in(plan)
+    bodies = [one.map or one.loop for one in named.named] if named is not None else []
+    grown = [body.task for body in bodies if body is not None]
+    if any((task.kind, task.name) == (wanted.kind, wanted.name) for task in grown):
+        return False
+    return sum(1 for task in plan.tasks if (task.kind, task.name) == (wanted.kind, wanted.name)) == 1

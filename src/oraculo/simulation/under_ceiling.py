@@ -29,6 +29,7 @@ class Alive(Protocol):
 
     number: int
     alive: bool
+    blind_at: float
 
 
 class CeilingWatch:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from oraculo.core import events as ev
-from oraculo.core.named_tasks import GrownTasks, UndoSpec, named_in
+from oraculo.core.named_tasks import GrownTasks, NamedTask, UndoSpec, named_in
 from oraculo.core.plan import Plan
 from oraculo.core.vocabulary import Kind, Status
 from oraculo.simulation.facts import NEVER, Seen
@@ -40,10 +40,19 @@ class UndoRules:
         return found
 
     def _spec(self, position: int) -> UndoSpec | None:
-        named, item = named_in(self._journal.plan), self._journal.maps.spec_of(position)
+        named, item = named_in(self._journal.plan), self._item(position)
         if item is not None:
             return item.undo
         return named.named[position].undo if named is not None and position < len(named.named) else None
+
+    def _item(self, position: int) -> NamedTask | None:
+        """What is said of an item of a map or a round of a loop; None of any other ticket."""
+        return self._journal.maps.spec_of(position) or self._journal.loops.spec_of(position)
+
+    def _items(self, owner: int) -> Sequence[int] | None:
+        """The items of a map or the rounds of a loop; None of any other task."""
+        over, loop = self._journal.maps.by_owner.get(owner), self._journal.loops.by_owner.get(owner)
+        return over.items if over is not None else None if loop is None else loop.rounds
 
     def fails(self, ending: Status) -> bool:
         """Whether a run that ends like this is undone first, unless it was. A cancel is, if it says so."""
@@ -55,11 +64,11 @@ class UndoRules:
         return ending in (Status.ERRO, Status.TIMEOUT, Status.CANCELADA)
 
     def _was_done(self, position: int) -> bool:
-        ticket, maps = self._journal.tickets[position], self._journal.maps
+        ticket = self._journal.tickets[position]
         if ticket.status in (Status.CONCLUIDA, Status.PARCIAL):
             return True
-        known = maps.by_owner.get(position)
-        taken = ticket.taken if known is None else any(self._journal.tickets[one].taken for one in known.items)
+        items = self._items(position)
+        taken = ticket.taken if items is None else any(self._journal.tickets[one].taken for one in items)
         return ticket.status is Status.TIMEOUT and taken
 
     # -- how ---------------------------------------------------------------------------------------------------------
@@ -91,7 +100,7 @@ class UndoRules:
         plan, named, added = self._journal.plan, named_in(self._journal.plan), event.added
         assert named is not None and added is not None
         specs = [self._spec(position) for position in event.undone]
-        items = [self._journal.maps.spec_of(p) for p in range(len(named.named), len(self._journal.tickets))]
+        items = [self._item(p) for p in range(len(named.named), len(self._journal.tickets))]
         profile = GrownTasks.of(named)
         profile.items.extend(one for one in (*items, *(s.spec for s in specs if s is not None)) if one is not None)
         tasks = []
@@ -109,7 +118,8 @@ class UndoRules:
             self._starts(position)
 
     def _starts(self, position: int) -> None:
-        """All that depended on what it undoes is undone; a map is before its items, a later item before an earlier."""
+        """All that depended on what it undoes is undone; a map is before its items, a later item before an earlier, and
+        of a loop only when that is over."""
         journal = self._journal
         if self.ending is None or position < journal.undoes:
             return
@@ -121,12 +131,13 @@ class UndoRules:
             if self._owner(other) == self._owner(undone) and other != undone:
                 if other == self._owner(undone) and phase != "closed":
                     journal.wrong(RULE, f"item {undone} is undone before its map")
-                if undone != self._owner(undone) and other > undone and phase == "waiting":
+                late = phase != "closed" if self._owner(undone) in journal.loops.by_owner else phase == "waiting"
+                if undone != self._owner(undone) and other > undone and late:
                     journal.wrong(RULE, f"item {undone} is undone before {other}")
 
     def _owner(self, position: int) -> int:
-        known = [one.owner for one in self._journal.maps.by_owner.values() if position in one.items]
-        return known[0] if known else position
+        owners = (*self._journal.maps.by_owner, *self._journal.loops.by_owner)
+        return next((owner for owner in owners if position in (self._items(owner) or ())), position)
 
     def _needed_by(self, position: int) -> set[int]:
         """All that a task depends on."""

@@ -19,7 +19,10 @@ from oraculo.core.vocabulary import Kind
 from oraculo.ports.broker import Delivery, Outgoing
 from oraculo.ports.journal import Batch, Recorded
 from oraculo.simulation import task_rules
+from oraculo.simulation.breaker_watch import BreakerWatch
+from oraculo.simulation.choice_watch import ChoiceWatch
 from oraculo.simulation.facts import Answer
+from oraculo.simulation.family import FamilyWatch
 from oraculo.simulation.invariants import CheckedJournal
 from oraculo.simulation.pause_watch import PauseWatch
 from oraculo.simulation.plans import NOTICES
@@ -53,8 +56,12 @@ class Watch:
         self.dead: set[bytes] = set()
         self.quiet_at: datetime | None = None  # from then on nothing excuses a late timer
         self.ceiling = CeilingWatch(scene, self.states)
+        self.choices = ChoiceWatch(scene)
         self.paused = PauseWatch(scene, self.journals)
+        self.breakers = BreakerWatch(scene, self.states)
+        scene.on_breaker = self.breakers.written
         self.replicas = ReplicaRules(scene, self.journals)
+        self.family = FamilyWatch(scene, self.journals)
         self._position = 0
         self._books: Counter[tuple[int, str, str]] = Counter()  # (life, queue, what) → how many
         self._pace: dict[int, float] = {}  # life → the clock it shows, less the time that passed
@@ -65,7 +72,7 @@ class Watch:
         return self.scene.answer(digest)
 
     def confirmed(self, message_id: str) -> bool:
-        return message_id in self.confirmed_ids
+        return message_id in self.confirmed_ids or message_id in self.family.begun
 
     def honest_timeouts(self) -> bool:
         return self.scene.honest_timeouts()
@@ -84,7 +91,7 @@ class Watch:
         news = await self.store.tail(self._position, 1000)
         for recorded in news:
             self._position = recorded.position
-            self._record(recorded)
+            self._record(recorded, life)
             touched.add(recorded.run)
         self.replicas.committed(life.number, batch.at, news)
         for done in {done.state.run: done for done in batch.steps}.values():
@@ -95,13 +102,15 @@ class Watch:
                 self.scene.violate("fold(journal) == state", f"{done.state.correlation_id} in memory differs")
         for run in sorted(touched):
             self.catalogued(run)
+            if self.family.untold(run):
+                self.family.ended(run, await self.store.result(run))
 
     def _clock(self, at: datetime, life: Alive) -> None:
         shown = at.timestamp() - self.scene.loop.time()
         if abs(self._pace.setdefault(life.number, shown) - shown) > 0.5:
             self.scene.violate("the clock is steady", f"life {life.number} shows {at}")
 
-    def _record(self, recorded: Recorded) -> None:
+    def _record(self, recorded: Recorded, life: Alive) -> None:
         body = records.encode(recorded.events)
         self.scene.log(f"commit {recorded.run & 0xFFFFF:05x} {recorded.first} {_kinds(recorded)}")
         self.scene.trace.mix(body)
@@ -111,6 +120,7 @@ class Watch:
         self.scene.count("events", len(recorded.events))
         journal.read(recorded)
         self.by_name[journal.name] = recorded.run
+        self.scene.plans.setdefault(journal.name, journal.plan)  # of a child, which no client asked for
         due_at = recorded.at - journal.late_by
         most = SHARED_MAX_LATENESS if self.replicas.shared else MAX_LATENESS
         if self.quiet_at is not None and due_at > self.quiet_at and journal.late_by > most:
@@ -118,7 +128,10 @@ class Watch:
         again = replay_step(self.states.get(recorded.run), recorded)
         self.states[recorded.run] = again.state
         self.ceiling.committed(recorded)
-        self.paused.committed(recorded)
+        self.choices.committed(recorded)
+        self.paused.committed(recorded, life)
+        self.family.committed(recorded)
+        self.breakers.committed(recorded)
         if again.events != recorded.events:
             self.scene.violate("replay gives the same", f"{journal.name} from event {recorded.first}")
 
@@ -146,8 +159,10 @@ class Watch:
                 else:
                     body = orjson.loads(message.body)
                     run, position = parse_ticket_id(body["ticket_id"]) or (0, 0)
-                    self.ceiling.publishing((run, position, body["tentativa"]), life)
-                    self.paused.publishing(run, position)
+                    order = (run, position, body["tentativa"])
+                    self.ceiling.publishing(order, life)
+                    self.paused.publishing(order, life, shared=self.replicas.shared)
+                    self.breakers.publishing(order, message.queue)
 
     def _ghost(self, message: Outgoing) -> str | None:
         """What is wrong with an order, seen from what is committed."""

@@ -21,9 +21,9 @@ from oraculo.runtime.leases import Lease
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.facts import Answer
 from oraculo.simulation.faults import Life, ProcessDiedError
-from oraculo.simulation.plans import unique_name
 from oraculo.simulation.process import Process
 from oraculo.simulation.scene import Scene
+from oraculo.simulation.task_rules import unique_name
 from oraculo.wire import mensagem, names, strict_json
 
 MASKED = {"ok": 50, "fail": 10, "definitive": 3, "hang": 5, "twice": 6, "late": 6, "die": 6, "bare": 6, "rubbish": 5}
@@ -53,6 +53,9 @@ class Behaviour:
         self.order = order
         weights = MASKED if scene.dials.masked else UNMASKED
         self.kind = scene.rng.choices(list(weights), list(weights.values()))[0]
+        payload = order.message.payload
+        if scene.broken and (payload.get("fonte") or payload.get("executador")) in scene.broken:
+            self.kind = "fail"
         if self.kind == "die" and not can_die:
             self.kind = "ok"
         plan = scene.plans[order.message.correlation_id]
@@ -185,11 +188,12 @@ async def _send(scene: Scene, connection: Connection | MemoryBroker, raw: bytes)
         await scene.sleep(0.1, 1.0)
 
 
-async def http_worker(scene: Scene, process: Process, queue: str, life: Life) -> None:
+async def http_worker(scene: Scene, process: Process, queue: str, life: Life, number: int = 0) -> None:
     """Leases from whichever process is up."""
+    name = f"w-{queue}-{number}" if number else f"w-{queue}"
     while True:
         try:
-            leases = await process.lease(queue, f"w-{queue}")
+            leases = await process.lease(queue, name)
         except (ProcessDiedError, StoreError, BrokerError):
             await scene.sleep(0.1, 0.6)
             continue

@@ -20,16 +20,18 @@ import structlog
 
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.stores.sqlite.store import SqliteStore
+from oraculo.core.breaking import BreakerRules
 from oraculo.simulation import endings, loop
 from oraculo.simulation.broker import ModelBroker
+from oraculo.simulation.choice_watch import WORKERS_PER_QUEUE
 from oraculo.simulation.clients import Client
 from oraculo.simulation.facts import NEVER
 from oraculo.simulation.faults import Life, task_factory
 from oraculo.simulation.fleet import Fleet
 from oraculo.simulation.forgers import Forger
 from oraculo.simulation.loop import VirtualLoop, wall_clock
-from oraculo.simulation.operators import operator, pauser
-from oraculo.simulation.plans import QUEUES
+from oraculo.simulation.operators import operator, pauser, signaller
+from oraculo.simulation.plans import FONTES, QUEUES
 from oraculo.simulation.process import Process
 from oraculo.simulation.scene import Dials, Scene
 from oraculo.simulation.trace import Report, Trace
@@ -37,16 +39,21 @@ from oraculo.simulation.watch import Watch
 from oraculo.simulation.workers import broker_worker, http_worker
 from oraculo.wire import names
 
+BREAKER = BreakerRules(2, timedelta(seconds=1), timedelta(seconds=4))  # quick, so that many open and close
+FLEETS_SHARE = 0.4  # of worlds with breakers that have several processes
 SETTLE_TIMEOUT_S = 30.0  # seconds after the last deadline
 REJOIN_TIMEOUT_S = 5.0  # for a replica that was frozen to find out that others took over from it
+WAITS_TIMEOUT_S = 400.0  # more, where plans wait for seconds, one after the other
 UNMASKED_SETTLE_TIMEOUT_S = 150.0  # seconds after the faults, when there are no deadlines to wait for
 
 
 class World:
     """`what` is "ceiling": plans of Fluxo C share a few places with workers, on a broker that keeps what it confirmed;
     or "brokers": there are two of them, with failover, and each goes away by itself; or "tokens": orders have tokens,
-    answers need them, and a forger answers without; or "replicas": several processes share a database, and each dies
-    and freezes by itself."""
+    answers need them, and a forger answers without; or "breaker": destinations fail for a while, and their breakers
+    open; or "plans": requests have maps, loops, waits and children, and an operator signals and decides; or "replicas":
+    several processes share a database, and each dies and freezes by itself; or "chosen": all workers lease, and tickets
+    are given to those that are best for them."""
 
     def __init__(self, seed: int, loop: VirtualLoop, trace: Trace, *, masked: bool, what: str = "engine") -> None:
         rng = Random(f"{what} {seed} {masked}")
@@ -60,11 +67,16 @@ class World:
         self.scene = Scene(rng, loop, trace, dials)
         if what == "ceiling":
             self.scene.ceiling = rng.randint(1, 3)
+        if what == "breaker":
+            self.scene.breaker = BREAKER
+        self.scene.shapes = what == "plans"
+        self.scene.chooses = what == "chosen"
         if what == "tokens":
             self.scene.forger = Forger(rng)
         self.trace = trace
         self._operator = Random(f"operator {what} {seed} {masked}")
         self._pauser = Random(f"pauser {what} {seed} {masked}")
+        self._signaller = Random(f"signaller {what} {seed} {masked}")
         self.store = SqliteStore(":memory:", threads=False)
         self.watch = Watch(self.scene, self.store)
         names_of_models = ("one", "two") if what == "brokers" else ("model",)
@@ -73,6 +85,9 @@ class World:
         if what == "replicas":
             self.scene.freezes = rng.choice((0, 0.02, 0.1))
             self.process = Fleet(self.scene, self.store, self.watch, self.models, rng.randint(2, 3))
+        if what == "breaker" and rng.random() < FLEETS_SHARE and not dials.volatile:
+            self.watch.breakers.several_processes = True
+            self.process = Fleet(self.scene, self.store, self.watch, self.models, 2)
         self.clients: list[Client] = []
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -85,8 +100,9 @@ class World:
             self._people()
             self._go(self.process.run())
             self._go(operator(self.process, self._operator))
-            if not isinstance(self.process, Fleet):  # what another replica has in hand goes out although it is paused
-                self._go(pauser(self.process, self.watch, self._pauser))
+            self._go(pauser(self.process, self.watch, self._pauser))
+            if scene.shapes:
+                self._go(signaller(self.process, self.watch, self._signaller))
             trouble = self._go(self._trouble())
             await self._until(scene.dials.horizon, lambda: False)
             trouble.cancel()
@@ -116,7 +132,10 @@ class World:
         scene = self.scene
         outside = Life(scene, 0)
         for queue in QUEUES:
-            if scene.rng.random() < 0.3:
+            if scene.chooses:
+                for number in range(WORKERS_PER_QUEUE):
+                    outside.spawn(partial(http_worker, scene, self.process, queue, outside, number))
+            elif scene.rng.random() < 0.3:
                 outside.spawn(partial(http_worker, scene, self.process, queue, outside))
             elif scene.dials.volatile:
                 self.process.inside.append(partial(_start_inside, scene, queue))
@@ -124,7 +143,8 @@ class World:
                 for model in self.models:  # whoever works looks at all of them
                     outside.spawn(partial(broker_worker, scene, model.connect, queue, outside))
         connections = [model.connect() for model in self.models]
-        for number in range(scene.rng.randint(1, 4) if scene.ceiling is None else scene.rng.randint(3, 7)):
+        many = scene.ceiling is not None or scene.breaker is not None
+        for number in range(scene.rng.randint(3, 7) if many else scene.rng.randint(1, 4)):
             client = Client(scene, self.process, self.watch, connections[number % len(connections)], f"orq-{number}")
             self.clients.append(client)
             self._go(client.run())
@@ -141,6 +161,7 @@ class World:
             (self._store_down, dials.store_down_every),
             (self._jump, 5 if dials.wall_jumps else 0),
             (self._freeze, 6 if self.scene.freezes else 0),
+            (self._source_down, 0 if self.scene.breaker is None else 5),
         ]
         await asyncio.gather(*(self._every(mean, work) for work, mean in kinds if mean))
 
@@ -181,6 +202,14 @@ class World:
         scene.store_down = None
         scene.log("store back")
 
+    async def _source_down(self) -> None:
+        """Make one source fail for a while."""
+        name = self.scene.rng.choice(FONTES)
+        self.scene.broken.add(name)
+        self.scene.log(f"{name} fails from now on")
+        await self.scene.sleep(1, 8)
+        self.scene.broken.discard(name)
+
     async def _jump(self) -> None:
         hours = self.scene.rng.choice((-24, -1, 1, 24))
         if not self.scene.dials.masked and self.scene.wall_offset > 5 * 24 * 3600:
@@ -192,6 +221,7 @@ class World:
     def _heal(self) -> None:
         self.scene.faults = False
         self.scene.store_down = None
+        self.scene.broken.clear()
         for model in self.models:
             if model.is_down:
                 model.come_up()
@@ -242,6 +272,8 @@ class World:
             most = max(0.0, (last - now).total_seconds()) + SETTLE_TIMEOUT_S if now and last else SETTLE_TIMEOUT_S
         else:
             most = UNMASKED_SETTLE_TIMEOUT_S
+        if self.scene.shapes:
+            most += WAITS_TIMEOUT_S
         if not await self._until(most, self._done) and not self.trace.violations:
             left = {queue: self._left(queue) for queue in (names.RESULTS, names.REQUESTS)}
             self.scene.violate("no orphans", f"{endings.why(self.watch, self.process, self.clients)}; left: {left}")

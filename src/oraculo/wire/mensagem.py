@@ -16,11 +16,13 @@ from oraculo.errors import WireError
 from oraculo.wire import strict_json
 
 MAX_ID = 128
+MAX_ATTEMPT = 2**31
 ORDER_MAX_BYTES = 64 * 1024 * 1024
 _HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
 _ISO_8601 = re.compile(rf"\d{{4}}-\d\d-\d\dT{_HOUR_MINUTE}:[0-5]\d(?:\.\d{{1,9}})?(?:Z|[+-]{_HOUR_MINUTE})", re.ASCII)
 _EVENTS = {event.value: event for event in TipoEvento}
 _OPTIONAL_TEXT = frozenset(("message_id", "ticket_id", "prazo", "fila_resposta", "traceparent", "token"))
+_latest = {"timestamp": "", "prazo": ""}  # the last of each that was found right: orders of one batch share theirs
 REQUIRED = ("correlation_id", "tipo_evento", "payload", "timestamp")
 _REQUIRED = frozenset(REQUIRED)
 
@@ -77,7 +79,8 @@ def from_value(value: Any) -> Mensagem:
         )
     if not isinstance(payload, dict):
         raise _invalid("payload", payload, "an object")
-    check_timestamp("timestamp", timestamp)
+    if timestamp != _latest["timestamp"]:
+        check_timestamp("timestamp", timestamp)
     message = Mensagem(correlation_id, event, payload, timestamp)
     if len(value) > 4:
         _optional(message, value)
@@ -88,22 +91,24 @@ def _optional(message: Mensagem, value: dict[str, Any]) -> None:
     for name, item in value.items():
         if name in _REQUIRED or item is None:
             continue
-        if name in _OPTIONAL_TEXT:
+        if name == "ticket_id" and type(item) is str:
+            message.ticket_id = item
+        elif name == "tentativa":
+            message.tentativa = item if type(item) is int and 1 <= item <= MAX_ATTEMPT else check_attempt(name, item)
+        elif name in _OPTIONAL_TEXT:
             if not isinstance(item, str):
                 raise _invalid(name, item, "a string")
             setattr(message, name, item)
-        elif name == "tentativa":
-            message.tentativa = check_attempt(name, item)
         else:
             message.extra[name] = item
-    if message.prazo is not None:
+    if message.prazo is not None and message.prazo != _latest["prazo"]:
         check_timestamp("prazo", message.prazo)
 
 
 def check_attempt(name: str, item: Any) -> int:
     """A whole number from 1; `1.0` is one too, as in JSON Schema: some languages write every number like that."""
     whole = int(item) if isinstance(item, float) and item.is_integer() else item
-    if isinstance(whole, bool) or not isinstance(whole, int) or not 1 <= whole <= 2**31:
+    if isinstance(whole, bool) or not isinstance(whole, int) or not 1 <= whole <= MAX_ATTEMPT:
         raise _invalid(name, item, "an integer from 1")
     return whole
 
@@ -112,6 +117,7 @@ def check_timestamp(name: str, item: Any) -> None:
     if isinstance(item, str) and _ISO_8601.fullmatch(item):
         try:
             datetime.fromisoformat(item)
+            _latest[name] = item
             return
         except ValueError:
             pass

@@ -29,6 +29,8 @@ from oraculo.plans.model import (
 )
 from oraculo.wire import strict_json
 
+_WITHIN: dict[type, str] = {MapNode: "faz.", LoopNode: "repete.faz."}  # where the child of a task stands
+
 
 def task_of(node: ChildNode) -> Task:
     """The task itself: no queue, one attempt unless more are asked for, and no limit of its own."""
@@ -91,12 +93,13 @@ def children_of(document: PlanDocument) -> Iterator[tuple[str, ChildNode]]:
             yield name, body
 
 
-def types_in(document: RequestDocument) -> Iterator[str]:
-    """Every task type that a request names, in children of children too."""
-    stack = [document]
+def types_in(document: RequestDocument) -> Iterator[tuple[str, str]]:
+    """Every task type that a request names, in children of children too, and where."""
+    stack = [(document, "")]
     while stack:
-        one = stack.pop()
+        one, at = stack.pop()
         if isinstance(one, TypeDocument):
-            yield one.type
+            yield one.type, f"{at}tipo"
         elif isinstance(one, PlanDocument):
-            stack += [child.request for _, child in children_of(one)]
+            for name, child in children_of(one):
+                stack.append((child.request, f"{at}tarefas.{name}.{_WITHIN.get(type(one.tasks[name]), '')}filha."))

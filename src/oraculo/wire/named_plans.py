@@ -1,11 +1,8 @@
-"""A plan of any shape: the document that a user wrote → the plan that runs, and back.
-
-What this version cannot run yet is refused, with the task and the word, and never left out in silence.
-"""
+"""A plan of any shape: the document that a user wrote → the plan that runs, and back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,7 +12,6 @@ from oraculo.core.plan import ALL_OK, Backoff, Join, NoticeTargets, Plan, Task, 
 from oraculo.core.vocabulary import Ending, FanIn, Kind
 from oraculo.expressions import Expression, parse_template
 from oraculo.plans import reader, writer
-from oraculo.plans.faults import Fault, FaultCode, Path, error_of
 from oraculo.plans.graph import dependencies
 from oraculo.plans.json_values import texts_in
 from oraculo.plans.model import (
@@ -49,33 +45,10 @@ def is_plan(value: Any) -> bool:
 
 
 def load(value: Any) -> PlanDocument:
-    """The document of a request with `tarefas`; WireError with every fault, and every word that cannot be run yet."""
+    """The document of a request with `tarefas`; WireError with every fault."""
     document = reader.load(value)
     assert isinstance(document, PlanDocument)
-    unknown = [reader.as_sent(fault, value) for fault in _not_yet(document, ())]
-    if unknown:
-        raise error_of(unknown)
     return document
-
-
-def _not_yet(document: PlanDocument, path: Path) -> Iterator[Fault]:
-    for name, node in document.tasks.items():
-        yield from _not_yet_in(name, node, (*path, "tarefas", name))
-
-
-def _not_yet_in(name: str, node: Node, at: Path) -> Iterator[Fault]:
-    body: Node = node
-    if isinstance(node, MapNode | LoopNode):
-        at = (*at, "faz") if isinstance(node, MapNode) else (*at, "repete", "faz")
-        body = node.do
-        if isinstance(node, LoopNode) and body.options.undo is not None:
-            yield _refusal((*at, "desfaz"), f"faz of task {name!r} has desfaz")
-    if isinstance(body, ChildNode) and isinstance(body.request, PlanDocument):
-        yield from _not_yet(body.request, (*at, "filha"))
-
-
-def _refusal(path: Path, what: str) -> Fault:
-    return Fault(path, FaultCode.NOT_ALLOWED, f"{what}; this version cannot run that yet")
 
 
 def _notice_targets(notify: NotifyTargets, defaults: Defaults) -> NoticeTargets:

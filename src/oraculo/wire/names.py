@@ -12,6 +12,7 @@ from oraculo.core.vocabulary import Kind
 
 RESULTS = "orquestrador_resultados"
 REQUESTS = "orquestrador_requisicoes"
+WORKERS = "orquestrador_workers"  # where workers of a broker say that they are there
 OWN_PREFIX = "orquestrador_"
 
 PROBE = "oraculo_sonda"  # messages that test a broker
@@ -54,6 +55,11 @@ class QueueNames:
 
 
 USUAL = QueueNames()
+
+
+def worker_queue(worker: str) -> str:
+    """The queue that a worker of this name alone takes from: what it is told, and what it is offered."""
+    return "trabalhador_" + "".join(one if one.isascii() and (one.isalnum() or one in "._-") else "-" for one in worker)
 
 
 def is_own(queue: str) -> bool:

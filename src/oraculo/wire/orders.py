@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime
 
 from oraculo.core.flow.profile import flow_in
@@ -11,12 +11,14 @@ from oraculo.core.ticket_id import ticket_id
 from oraculo.ports.broker import Outgoing
 from oraculo.wire import payloads, trace_context
 from oraculo.wire.flow.orders import Encode, TicketDress
+from oraculo.wire.signatures import HEADER as SIGNATURE_HEADER
 from oraculo.wire.ticket_tokens import TicketClaim
 
 
 class OrderWriter:
     """`encode` writes a record in Avro, for the queues in `topics`; without it everything is JSON. `refer` says which
-    orders refer to their data; `issue` gives their tokens, without it they have none."""
+    orders refer to their data; `issue` gives their tokens, `sign` the signatures of their bodies; without them they
+    have none."""
 
     def __init__(
         self,
@@ -24,15 +26,21 @@ class OrderWriter:
         topics: Collection[str] = (),
         refer: payloads.Refer | None = None,
         issue: payloads.Issue | None = None,
+        sign: Callable[[bytes], str] | None = None,
     ) -> None:
         self._dress = TicketDress(encode, topics)
         self._refer = refer
         self._issue = issue
+        self._sign = sign
 
     def write(self, state: Orchestration, tickets: Iterable[tuple[int, int]], now: datetime) -> Iterator[Outgoing]:
         """One message for each (position, attempt), in that order."""
-        tickets = list(tickets)
         flow = flow_in(state.plan)
+        if flow is None and self._sign is None and state.traceparent is None:
+            for queue, message_id, body in payloads.orders(state, tickets, now, self._refer, self._issue):
+                yield Outgoing(queue, body, message_id, awaits_reader=True)
+            return
+        tickets = list(tickets)
         orders = payloads.orders(state, tickets, now, self._refer, self._issue)
         for (position, attempt), (queue, message_id, body) in zip(tickets, orders, strict=True):
             message = Outgoing(queue, body, message_id, awaits_reader=True)
@@ -40,6 +48,8 @@ class OrderWriter:
                 message.headers = {trace_context.HEADER: payloads.trace_of(state, position, attempt)}
             if flow is not None:
                 self._dress.put_on(message, flow, state, position, now, self._token(state, position, attempt))
+            if self._sign is not None:
+                message.headers = {**(message.headers or {}), SIGNATURE_HEADER: self._sign(message.body)}
             yield message
 
     def _token(self, state: Orchestration, position: int, attempt: int) -> str | None:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from oraculo.core.commands import RecordResult
 from oraculo.core.consolidation import collected
 from oraculo.core.digests import digest_of
@@ -52,7 +54,7 @@ def orders(
     issue: Issue | None = None,
 ) -> Iterable[tuple[str, str, bytes]]:
     """(queue, message_id, body) of each (position, attempt). What is collected is written once, however many get it."""
-    given: dict[Any, bytes] = {}  # by what is collected
+    given: dict[Any, orjson.Fragment] = {}  # by what is collected
     name = local_name(state.correlation_id)
     replies = (
         names.RESULTS if name is state.correlation_id else in_tenant(tenant_of(state.correlation_id), names.RESULTS)
@@ -61,7 +63,8 @@ def orders(
         task = state.plan.tasks[position]
         identity = ticket_id(state.run, position)
         message_id = f"{identity}.{attempt}"
-        payload: dict[str, Any] = {_NAME_KEY[task.kind]: task.name, "parametros": state.parameters(position)}
+        parameters = orjson.Fragment(state.parameters(position))
+        payload: dict[str, Any] = {_NAME_KEY[task.kind]: task.name, "parametros": parameters}
         prazo = state.by_deadline(now + task.timeout)
         reference = None if refer is None else refer(state, position, prazo)
         if reference is not None:
@@ -69,7 +72,7 @@ def orders(
         elif task.kind is Kind.EXECUCAO:
             key = data_key(state, position)
             if key not in given:
-                given[key] = strict_json.dumps(collected(state, position))
+                given[key] = orjson.Fragment(strict_json.dumps(collected(state, position)))
             payload["dados"] = given[key]
         envelope = {
             "correlation_id": name,

@@ -14,14 +14,17 @@ from typing import Any
 import orjson
 
 from oraculo.core import events as ev
+from oraculo.core.allocations import Allocation, AllocationMethod, Candidate, NotChosen
 from oraculo.core.flow.profile import Flow, Spec
 from oraculo.core.named_tasks import ChildSpec, LoopSpec, MapSpec, NamedTask, NamedTasks, UndoSpec
 from oraculo.core.plan import Added, Backoff, Gate, Join, NoticeTargets, Parent, Plan, Task, UndoWindow
+from oraculo.core.policies import PolicyFinding, PolicyPoint, PolicySource, PolicyViolation
 from oraculo.core.priority import PriorityScore
 from oraculo.core.profile import PLAIN, Profile
 from oraculo.core.reasons import Reason, ReasonCode
 from oraculo.core.resolution import IdleItems, Obstacle, Outcome, Resolution
 from oraculo.core.reuse import Origin, RetryFrom, ReusedResult, ReusedRows
+from oraculo.core.uniqueness import UniqueMode, Uniqueness
 from oraculo.core.vocabulary import Cause, Ending, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
 from oraculo.core.waits import Wait, WaitEnd, WaitKind
 from oraculo.wire import strict_json, upcasts
@@ -33,12 +36,13 @@ _TYPES: dict[str, type] = {
     for cls in (
         ev.OrchestrationStarted, ev.ResultsReused, ev.TicketsReused, ev.MapRestored,
         ev.TicketsDispatched, ev.DispatchConfirmed, ev.TicketConcluded, ev.AttemptFailed,
-        ev.TicketFailed, ev.TicketRequeued, ev.LateAnswerKept, ev.ConflictingAnswerKept, ev.TicketsClosed,
-        ev.FanInClosed, ev.TasksAsked, ev.Resolved, ev.PlanGrown, ev.MapEnded, ev.LoopEnded, ev.Woken,
+        ev.TicketFailed, ev.TicketRequeued, ev.TicketWithdrawn, ev.LateAnswerKept, ev.ConflictingAnswerKept,
+        ev.TicketsClosed, ev.FanInClosed, ev.TasksAsked, ev.Resolved, ev.PlanGrown, ev.MapEnded, ev.LoopEnded, ev.Woken,
         ev.CancelRequested, ev.OrchestrationPaused, ev.OrchestrationResumed,
         ev.SignalReceived, ev.WaitStarted, ev.WaitEnded, ev.ChildEnded, ev.ChildrenCancelled,
         ev.ApprovalAsked, ev.ApprovalGiven, ev.ApprovalRefused, ev.CompensationStarted, ev.OrchestrationClosed,
         ev.NoticeSent, ev.NoticeDelivered, ev.NoticeFailed, ev.NoticeGivenUp,
+        ev.PolicyAsked, ev.PolicyEvaluated, ev.AnswerHeld, ev.TicketAllocated,
     )
 }  # fmt: skip
 
@@ -88,7 +92,14 @@ def _plan(value: dict[str, Any]) -> Plan:
         profile=_profile(value["profile"]),
         labels=tuple(value.get("labels", ())),
         parent=None if value.get("parent") is None else Parent(**value["parent"]),
+        policies=tuple(PolicyPoint(point) for point in value.get("policies", ())),
+        unique=None if value.get("unique") is None else _unique(value["unique"]),
     )
+
+
+def _unique(value: dict[str, Any]) -> Uniqueness:
+    window = None if value["window"] is None else timedelta(seconds=value["window"])
+    return Uniqueness(value["key"], UniqueMode(value["mode"]), window)
 
 
 def _backoff(value: dict[str, Any]) -> Backoff:
@@ -207,6 +218,24 @@ def revive_resolution(value: dict[str, Any]) -> Resolution:
     return Resolution(**value)
 
 
+def revive_finding(value: dict[str, Any]) -> PolicyFinding:
+    """What policies said of one ticket, whose JSON is read."""
+    for key in ("violations", "warnings"):
+        value[key] = [PolicyViolation(**one) for one in value.get(key, ())]
+    return PolicyFinding(**value)
+
+
+def revive_allocation(value: dict[str, Any]) -> Allocation:
+    """The choice of a worker, whose JSON is read."""
+    candidates = value["candidates"]
+    for one in candidates:
+        one["reason"] = None if one["reason"] is None else NotChosen(one["reason"])
+    value["candidates"] = tuple(Candidate(**one) for one in candidates)
+    value["method"] = AllocationMethod(value["method"])
+    value["refused"] = {NotChosen(reason): count for reason, count in value["refused"].items()}
+    return Allocation(**value)
+
+
 def revive_row(values: list[Any]) -> tuple[bytes, ...]:
     """The values of one item whose JSON is read."""
     return tuple(map(strict_json.compact, values))
@@ -251,6 +280,8 @@ _CONVERT: dict[str, tuple[tuple[str, Callable[[Any], Any]], ...]] = {
     "TicketConcluded": (_DADOS,),
     "AttemptFailed": (("cause", Cause), _RETRY_AT, _DADOS, _REASON),
     "TicketFailed": (_STATUS, _DADOS, _REASON),
+    "TicketWithdrawn": (("cause", Cause), ("wait", lambda seconds: timedelta(seconds=seconds))),
+    "TicketAllocated": (("allocation", revive_allocation),),
     "LateAnswerKept": (_DADOS,),
     "ConflictingAnswerKept": (_DADOS,),
     "TicketsClosed": (_STATUS, _REASON),
@@ -258,6 +289,14 @@ _CONVERT: dict[str, tuple[tuple[str, Callable[[Any], Any]], ...]] = {
     "WaitStarted": (("due_at", datetime.fromisoformat),),
     "WaitEnded": (("how", WaitEnd), _STATUS, _DADOS, _REASON),
     "Resolved": (("resolutions", lambda all_: [revive_resolution(one) for one in all_]), ("output", revive_resolution)),
+    "PolicyAsked": (("point", PolicyPoint), _PAIRS),
+    "PolicyEvaluated": (
+        ("point", PolicyPoint),
+        _PAIRS,
+        ("findings", lambda all_: [revive_finding(one) for one in all_]),
+        ("source", lambda value: PolicySource(**value)),
+    ),
+    "AnswerHeld": (_DADOS,),
     "PlanGrown": (
         ("rows", lambda rows: [revive_row(row) for row in rows]),
         ("idle", lambda all_: [revive_idle(one) for one in all_]),

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from oraculo.core.fan_in import POLICIES, REQUEST_MODES
 from oraculo.core.named_tasks import named_in
 from oraculo.core.plan import Backoff, NoticeTargets, Parent, Plan, Task, stages
+from oraculo.core.uniqueness import DIGEST, GIVEN, UniqueMode, Uniqueness, given_key
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError, WireError
 from oraculo.plans import limits, reader, writer
 from oraculo.plans.faults import Fault, FaultCode
-from oraculo.plans.model import NotifyTargets, PlanDocument
+from oraculo.plans.model import NotifyTargets, PlanDocument, UniqueRule
 from oraculo.plans.words import uses_english
 from oraculo.wire import named_children, named_plans, names, strict_json
 from oraculo.wire.unknown_fields import EXTRA_FIELD, unknown_field
 
 MAX_SECONDS = 30 * 24 * 3600.0
+NO_NOTICE = NoticeTargets()
 
 Name = Annotated[str, Field(pattern=names.NAME_PATTERN, examples=["youtube"])]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False, strict=True)]
@@ -73,6 +76,22 @@ class Notificar(_Model):
     fila: Annotated[str, Field(pattern=names.QUEUE_PATTERN)] | None = None
 
 
+class Unica(_Model):
+    """A request that exists once: while an equal one is open (`aberta`), for `janela_s` seconds after one began
+    (`janela`), or for ever (`sempre`). Without `chave`, equal requests are those that say the same."""
+
+    modo: UniqueMode
+    janela_s: Annotated[float, Field(gt=0, le=limits.WAIT_MAX_SECONDS, allow_inf_nan=False, strict=True)] | None = None
+    chave: Annotated[str, Field(pattern=r"^[^\x00]{1,100}$", examples=["cliente-42"])] | None = None
+
+    @model_validator(mode="after")
+    def _window(self) -> Unica:
+        if (self.modo is UniqueMode.WINDOW) is (self.janela_s is None):
+            message = "needs janela_s" if self.janela_s is None else "has no janela_s"
+            raise PydanticCustomError("window", f"the mode {self.modo.value} {message}")
+        return self
+
+
 class Requisicao(_Model):
     """`coletas`/`execucoes`; or `tarefas`, named tasks of a plan of any shape; or `tipo`, a task type that stands for
     them."""
@@ -114,6 +133,7 @@ class Requisicao(_Model):
     correlation_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     notificar: Notificar | None = None
     rotulos: Labels | None = None
+    unica: Unica | None = None
 
     _document: PlanDocument | None = PrivateAttr(default=None)  # of `tarefas`, with all that goes with them
 
@@ -160,7 +180,9 @@ def _validated(value: Any, sent: Any = None) -> Requisicao:
 
 def _plan_document(request: Requisicao) -> PlanDocument | None:
     """The document of a request with `tarefas`, also of one that was made in Python and not read."""
-    if request._document is None and request.tarefas is not None:
+    if request.tarefas is None:
+        return None
+    if request._document is None:
         request._document = named_plans.load(request.model_dump(mode="json", exclude_defaults=True))
     return request._document
 
@@ -210,6 +232,7 @@ def expand(request: Requisicao, template: Requisicao) -> Requisicao:
             "correlation_id": request.correlation_id,
             "notificar": request.notificar or template.notificar,
             "rotulos": list(_labels(template, request)) or None,
+            "unica": request.unica or template.unica,
         }
     )
 
@@ -225,14 +248,16 @@ def _labels(*requests: Requisicao) -> tuple[str, ...]:
 def _expand_plan(request: Requisicao, template: Requisicao, document: PlanDocument) -> Requisicao:
     if request.fan_in is not None:
         raise PlanError(f"the task type {request.tipo!r} is a plan; its tasks have fan_in of their own", "fan_in")
-    notify = request.notificar or template.notificar
+    notify, unique = request.notificar or template.notificar, request.unica or template.unica
     options = replace(
         document.options,
         timeout_s=request.timeout_s or template.timeout_s,
         notify=None if notify is None else NotifyTargets(notify.webhook, notify.fila),
         labels=_labels(template, request),
+        unique=None if unique is None else UniqueRule(unique.modo, unique.janela_s, unique.chave),
     )
-    expanded = template.model_copy(update={"tipo": request.tipo, "timeout_s": options.timeout_s, "notificar": notify})
+    known = {"tipo": request.tipo, "timeout_s": options.timeout_s, "notificar": notify, "unica": unique}
+    expanded = template.model_copy(update=known)
     given = {**document.input, **(request.parametros or {})}  # laid over the plan's own
     expanded._document = replace(document, input=given, options=options)
     return expanded
@@ -252,19 +277,32 @@ def plan_of(request: Requisicao, defaults: Defaults) -> Plan:
     document = _plan_document(request)
     if document is not None:
         return replace(named_plans.plan_of(document, defaults), tipo=request.tipo)
-    rule = request.fan_in or FanInRule()
-    notify = request.notificar or Notificar()
+    rule, notify = request.fan_in, request.notificar
     return stages(
         [_task(Kind.COLETA, c.fonte, c, defaults) for c in request.coletas],
         [_task(Kind.EXECUCAO, e.executador, e, defaults) for e in request.execucoes],
-        mode=FanIn(rule.modo),
-        minimo=rule.minimo,
-        timeout=timedelta(seconds=request.timeout_s or defaults.timeout_s),
-        backoff=Backoff(timedelta(seconds=defaults.retry_base_s), timedelta(seconds=defaults.retry_cap_s)),
-        notify=NoticeTargets(notify.webhook, defaults.queues.meant(notify.fila) if notify.fila else None),
+        mode=FanIn.TODOS if rule is None else FanIn(rule.modo),
+        minimo=None if rule is None else rule.minimo,
+        timeout=_seconds(request.timeout_s or defaults.timeout_s),
+        backoff=_backoff(defaults.retry_base_s, defaults.retry_cap_s),
+        notify=NO_NOTICE if notify is None else _notice_targets(notify, defaults),
         tipo=request.tipo,
-        labels=_labels(request),
+        labels=_labels(request) if request.rotulos else (),
     )
+
+
+def _notice_targets(notify: Notificar, defaults: Defaults) -> NoticeTargets:
+    return NoticeTargets(notify.webhook, defaults.queues.meant(notify.fila) if notify.fila else None)
+
+
+@lru_cache(maxsize=1024)  # requests say the same few durations again and again
+def _seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+@lru_cache(maxsize=64)
+def _backoff(base_s: float, cap_s: float) -> Backoff:
+    return Backoff(timedelta(seconds=base_s), timedelta(seconds=cap_s))
 
 
 def _task(kind: Kind, name: str, item: Coleta | Execucao, defaults: Defaults) -> Task:
@@ -273,7 +311,7 @@ def _task(kind: Kind, name: str, item: Coleta | Execucao, defaults: Defaults) ->
         name,
         defaults.queues.of(kind, name),
         _parameters(item.parametros) if item.parametros else b"{}",
-        timedelta(seconds=item.timeout_s or defaults.ticket_timeout_s),
+        _seconds(item.timeout_s or defaults.ticket_timeout_s),
         item.max_tentativas or defaults.max_tentativas,
     )
 
@@ -291,16 +329,38 @@ def fingerprint(request: Requisicao) -> str:
     return blake2b(strict_json.canonical(value), digest_size=16).hexdigest()
 
 
+def uniqueness(rule: Unica | None, request: Requisicao) -> Uniqueness | None:
+    """That a request exists once, when it or its task type says so. `request`: as it was sent."""
+    if rule is None:
+        return None
+    window = None if rule.janela_s is None else timedelta(seconds=rule.janela_s)
+    if rule.chave is not None:
+        return Uniqueness(f"{GIVEN}{rule.chave}", rule.modo, window)
+    value = request.model_dump(mode="json", exclude={"correlation_id", "unica"}, exclude_none=True)
+    return Uniqueness(DIGEST + blake2b(strict_json.canonical(value), digest_size=16).hexdigest(), rule.modo, window)
+
+
+def unica_of(unique: Uniqueness) -> dict[str, Any]:
+    """What a request said that exists once."""
+    window, key = unique.window, given_key(unique)
+    return {
+        "modo": unique.mode.value,
+        **({} if window is None else {"janela_s": window.total_seconds()}),
+        **({} if key is None else {"chave": key}),
+    }
+
+
 def child_fingerprint(request: dict[str, Any], parent: Parent) -> str:
     """Of the request of a child: no other run has it, not even of the same request."""
     whose = [parent.run, parent.position, parent.attempt]
     return blake2b(strict_json.canonical([request, whose]), digest_size=16).hexdigest()
 
 
-def child_types(request: Requisicao) -> set[str]:
-    """The task types that children of a request are made from, and children of theirs that it says itself."""
+def child_types(request: Requisicao) -> dict[str, str]:
+    """The task types that children of a request are made from, and children of theirs that it says itself; each with a
+    place that names it."""
     document = _plan_document(request)
-    return set() if document is None else set(named_children.types_in(document))
+    return {} if document is None else dict(named_children.types_in(document))
 
 
 def request_of(plan: Plan) -> dict[str, Any]:
@@ -321,7 +381,8 @@ def request_of(plan: Plan) -> dict[str, Any]:
     if POLICIES[rule.mode].takes_minimum:
         request["fan_in"]["minimo"] = rule.needed
     notify = {name: value for name, value in (("webhook", plan.notify.webhook), ("fila", plan.notify.queue)) if value}
-    more = {"notificar": notify, "rotulos": list(plan.labels)}
+    unique = None if plan.unique is None else unica_of(plan.unique)
+    more = {"notificar": notify, "rotulos": list(plan.labels), "unica": unique}
     return {**request, **{word: value for word, value in more.items() if value}}
 
 

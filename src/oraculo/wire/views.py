@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from oraculo.core import events as ev
-from oraculo.core import sentences
+from oraculo.core import policing, sentences
 from oraculo.core.blocks import body_at
 from oraculo.core.consolidation import aggregate, milliseconds
 from oraculo.core.notice_state import NoticeState
 from oraculo.core.pausing import PauseState
 from oraculo.core.plan import Plan
+from oraculo.core.policies import THE_PLAN
 from oraculo.core.resolution import Outcome, Resolution
 from oraculo.core.reuse import Origin
 from oraculo.core.sentences import DEFAULT_LANGUAGE, Language
@@ -25,8 +26,11 @@ from oraculo.core.vocabulary import Kind, Phase, Status
 from oraculo.ports.catalogue import Summary
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import Recorded
-from oraculo.wire import child_views, payloads, quarantine, trace_context, wait_views
+from oraculo.ports.unique_keys import KeyHolder
+from oraculo.wire import allocation_views, child_views, payloads, policy_views, quarantine, trace_context, wait_views
 from oraculo.wire.flow import sections
+from oraculo.wire.hold_views import HoldOf, nothing_held, sentence
+from oraculo.wire.requests import unica_of
 from oraculo.wire.result import document
 
 
@@ -46,7 +50,9 @@ def summary(one: Summary) -> dict[str, Any]:
     }
 
 
-def orchestration(state: Orchestration, language: Language = DEFAULT_LANGUAGE) -> dict[str, Any]:
+def orchestration(
+    state: Orchestration, language: Language = DEFAULT_LANGUAGE, hold: HoldOf = nothing_held
+) -> dict[str, Any]:
     """The whole orchestration; sentences are in `language`, but for the aggregate, which is one document for all."""
     whole = _so_far(state) if state.closed_at is None else document(state, state.closed_at)
     return {
@@ -59,13 +65,15 @@ def orchestration(state: Orchestration, language: Language = DEFAULT_LANGUAGE) -
         "duracao_ms": whole["duracao_ms"],
         "prazo": state.deadline,
         "fan_in": _fan_in(state.plan),
-        "espera": waiting_for(state, language),
+        "espera": waiting_for(state, language, hold),
         "pausada": state.paused is not None,
         "pausa": pause(state),
         "desfazendo": undoing(state),
         "motivo_cancelamento": state.cancel_reason,
         **({} if state.actor is None else {"ator": state.actor}),
         **({} if state.origin is None else origin(state.origin)),
+        **({} if state.policy is None else {"politicas": policy_views.of_run(state)}),
+        **({} if state.plan.unique is None else {"unica": unica_of(state.plan.unique)}),
         **({} if state.plan.parent is None else {"pai": child_views.parent(state.plan.parent)}),
         "trace_id": None if state.traceparent is None else trace_context.trace_id(state.traceparent),
         "tickets": [ticket(state, position, language) for position in range(len(state.tickets))],
@@ -80,6 +88,14 @@ def pause(state: Orchestration) -> dict[str, Any] | None:
     """Who paused it, since when and why; None when it is not paused."""
     paused = state.paused
     return None if paused is None else {"ator": paused.actor, "desde": paused.since, "motivo": paused.reason}
+
+
+def merges(holder: KeyHolder) -> dict[str, Any]:
+    """How many requests were merged into a run, and the last of them, the newest first."""
+    recent = [
+        {"em": one.at, "correlation_id": one.correlation_id, "ator": one.actor} for one in reversed(holder.recent)
+    ]
+    return {"total": holder.merged, "recentes": recent}
 
 
 def origin(one: Origin) -> dict[str, Any]:
@@ -130,6 +146,7 @@ def ticket(state: Orchestration, position: int, language: Language = DEFAULT_LAN
         "respostas_tardias": [_without_effect(late, language) for late in one.late or ()],
         "respostas_conflitantes": [_without_effect(other, language) for other in one.conflicts or ()],
         "traceparent": None if state.traceparent is None else _trace(state, position, one.attempt),
+        **({} if one.allocated is None else {"alocacao": allocation_views.of_ticket(one.allocated)}),
         **({"reaproveitada": True} if one.reused else {}),
         **_named(state, position),
         **sections.of_ticket(state, position, language),
@@ -218,19 +235,19 @@ _WAITS: dict[Language, dict[str, str]] = {
     "pt": {
         "approval": "aguarda aprovação humana", "waits": "aguarda", "more": "e mais", "undoes": "desfazendo",
         Phase.RUNNING: "resposta de", Phase.BACKOFF: "nova tentativa de", Phase.OWED: "publicação para",
-        "round": "a próxima rodada de",
+        "round": "a próxima rodada de", Phase.JUDGED: "as políticas sobre", "plan": "as políticas sobre o plano",
         "paused": "pausada", "by": "por", "since": "desde", "because": "porque",
     },
     "en": {
         "approval": "waits for a human approval", "waits": "waits for", "more": "and", "undoes": "undoing",
         Phase.RUNNING: "an answer of", Phase.BACKOFF: "another attempt of", Phase.OWED: "publishing to",
-        "round": "the next round of",
+        "round": "the next round of", Phase.JUDGED: "the policies on", "plan": "the policies on the plan",
         "paused": "paused", "by": "by", "since": "since", "because": "because",
     },
 }  # fmt: skip
 
 
-def waiting_for(state: Orchestration, language: Language = DEFAULT_LANGUAGE) -> str | None:
+def waiting_for(state: Orchestration, language: Language = DEFAULT_LANGUAGE, hold: HoldOf = nothing_held) -> str | None:
     """One sentence that says why it is not finished."""
     words = _WAITS[language]
     if state.closed_at is not None:
@@ -246,12 +263,15 @@ def waiting_for(state: Orchestration, language: Language = DEFAULT_LANGUAGE) -> 
         paused = one.phase is Phase.BACKOFF and not one.attempt
         phases.setdefault("round" if paused else one.phase, []).append(task.queue or task.kind.value)
     parts = []
-    for phase in (Phase.RUNNING, Phase.BACKOFF, Phase.OWED, "round"):
+    for phase in (Phase.RUNNING, Phase.BACKOFF, Phase.OWED, Phase.JUDGED, "round"):
         queues = sorted(set(phases.get(phase, ())))
         if queues:
             named = ", ".join(queues[:3]) + (f" {words['more']} {len(queues) - 3}" if len(queues) > 3 else "")
             parts.append(f"{words[phase]} {named} ({len(phases[phase])})")
+    parts += [said for queue in sorted(set(phases.get(Phase.OWED, ()))) if (said := sentence(queue, hold, language))]
     parts += wait_views.sentences(state, language)
+    if THE_PLAN in policing.owed(state):
+        parts.append(words["plan"])
     return f"{words['waits']} {'; '.join(parts)}" if parts else None
 
 
@@ -291,6 +311,12 @@ def _fields(run: int, plan: Any, event: ev.Event, language: Language) -> dict[st
             return _growth(run, plan, ev.PlanGrown(owner, first, 0, total, total, []))
         case ev.ResultsReused(results=results, more=more):
             return {"resultados": len(results), "continua": more}
+        case ev.TicketAllocated():
+            return allocation_views.of_event(run, plan, event)
+        case ev.PolicyAsked():
+            return policy_views.asked(run, event)
+        case ev.PolicyEvaluated():
+            return policy_views.evaluated(run, event)
     shown: dict[str, Any] = {}
     for field in fields(event):
         value = getattr(event, field.name)
@@ -376,6 +402,7 @@ def _explained(one: Resolution) -> dict[str, Any]:
 
 _NAMES = {
     "cause": "causa",
+    "wait": "espera_s",
     "reason": "motivo",
     "deadline": "prazo",
     "retry_at": "proxima_tentativa_em",

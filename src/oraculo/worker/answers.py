@@ -21,6 +21,7 @@ from oraculo.errors import WireError, WorkError
 from oraculo.redaction import redact
 from oraculo.wire import mensagem, names, payloads, strict_json
 from oraculo.wire.mensagem import Mensagem
+from oraculo.worker.typed import TypedParameters, plain, typed_parameters
 
 ARGUMENTS = (
     *("params", "data", "parametros", "dados"),  # the first two are English for the others
@@ -42,6 +43,12 @@ class WorkerFunction:
     function: Callable[..., Any]
     wants: frozenset[str]
     is_async: bool
+    typed: TypedParameters | None = None
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """What its parameters have to be; None when any object will do."""
+        return None if self.typed is None else self.typed.schema
 
     @property
     def queue(self) -> str:
@@ -60,6 +67,7 @@ class TicketFunctions:
     queue: str
     kind: Kind = Kind.EXECUCAO
     name: str = "fluxo_c"
+    schema: None = None  # tickets of Fluxo C are no parameters of a request
     by_task_type: dict[str, WorkerFunction] = field(default_factory=dict)
 
     def add(self, task_type: str, function: Callable[..., Any]) -> None:
@@ -89,25 +97,34 @@ def handler(
     if unknown:
         called = getattr(function, "__name__", repr(function))
         raise TypeError(f"{called} takes {sorted(unknown)}; allowed are {', '.join(allowed)}")
-    return WorkerFunction(kind, name, function, wants, inspect.iscoroutinefunction(function))
+    is_async = inspect.iscoroutinefunction(function)
+    return WorkerFunction(kind, name, function, wants, is_async, typed_parameters(function))
 
 
 def arguments(handler: WorkerFunction, order: Mensagem) -> dict[str, Any]:
-    """The arguments of one call of the function."""
+    """The arguments of one call of the function. Raises WorkError for parameters that are not what it takes."""
     parameters, data = order.payload.get("parametros", {}), order.payload.get("dados", [])
-    given: dict[str, Any] = {
-        "params": parameters,
-        "data": data,
-        "parametros": parameters,
-        "dados": data,
-        "correlation_id": order.correlation_id,
-        "ticket_id": order.ticket_id,
-        "tentativa": order.tentativa or 1,
-        "prazo": order.prazo,
-        "mensagem": order,
-        **{name: order.extra.get(name) for name in TICKET_ARGUMENTS},
-    }
-    return {name: given[name] for name in handler.wants}
+    if handler.typed is not None:
+        parameters = handler.typed.read(parameters)
+    given: dict[str, Any] = {}
+    for name in handler.wants:
+        if name == "parametros" or name == "params":
+            given[name] = parameters
+        elif name == "dados" or name == "data":
+            given[name] = data
+        else:
+            given[name] = _rarely_wanted(name, order)
+    return given
+
+
+def _rarely_wanted(name: str, order: Mensagem) -> Any:
+    """An argument that is not what most functions work on."""
+    if name == "mensagem":
+        return order
+    if name in TICKET_ARGUMENTS:
+        return order.extra.get(name)
+    value = getattr(order, name)  # of those in ARGUMENTS
+    return value or 1 if name == "tentativa" else value
 
 
 def allowed_s(order: Mensagem) -> float | None:
@@ -120,6 +137,7 @@ def allowed_s(order: Mensagem) -> float | None:
 
 def success(handler: Handler, value: Any) -> dict[str, Any]:
     """The payload of what a function returned."""
+    value = plain(value)
     if handler.kind is Kind.COLETA:
         return {"fonte": handler.name, "status": "ok", "dados": value, "erros": []}
     if value is None:
@@ -142,20 +160,25 @@ def error_of(payload: dict[str, Any]) -> str | None:
     return str(payload["erros"][0].get("codigo", "erro"))
 
 
-def answer(handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "") -> bytes:
-    """The bytes of the answer; acceptable, whatever `payload` holds. `worker` says who gave it."""
+Sign = Callable[[bytes], bytes]
+
+
+def answer(
+    handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "", sign: Sign | None = None
+) -> bytes:
+    """The bytes of the answer; acceptable, whatever `payload` holds. `worker` says who gave it, `sign` signs it."""
     try:
-        body = _written(handler, order, payload, worker)
+        body = _written(handler, order, payload, worker, sign)
         _check(handler, payload, body)
         return body
     except WireError as error:
         why = error.detail
     except (TypeError, ValueError) as error:
         why = f"o resultado não é JSON: {error}"
-    return _written(handler, order, failure(handler, "resultado_invalido", why, True), worker)
+    return _written(handler, order, failure(handler, "resultado_invalido", why, True), worker, sign)
 
 
-def refused(handler: Handler, raw: bytes, why: str) -> bytes:
+def refused(handler: Handler, raw: bytes, why: str, sign: Sign | None = None) -> bytes:
     """The answer to an order that cannot be read, if it says at least whose it is; nothing otherwise."""
     try:
         order = orjson.loads(raw)
@@ -165,10 +188,12 @@ def refused(handler: Handler, raw: bytes, why: str) -> bytes:
     except (ValueError, TypeError, KeyError):
         return b""
     known = Mensagem(name, handler.kind.order, {}, "", ticket_id=ticket)
-    return _written(handler, known, failure(handler, "ordem_invalida", why, True))
+    return _written(handler, known, failure(handler, "ordem_invalida", why, True), sign=sign)
 
 
-def _written(handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "") -> bytes:
+def _written(
+    handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "", sign: Sign | None = None
+) -> bytes:
     envelope: dict[str, Any] = {
         "correlation_id": order.correlation_id,
         "tipo_evento": handler.kind.answer,
@@ -184,7 +209,8 @@ def _written(handler: Handler, order: Mensagem, payload: dict[str, Any], worker:
         envelope["traceparent"] = order.traceparent
     if order.token is not None:
         envelope["token"] = order.token
-    return orjson.dumps(envelope, option=_OPTIONS)
+    body = orjson.dumps(envelope, option=_OPTIONS)
+    return body if sign is None else sign(body)
 
 
 def _check(handler: Handler, payload: dict[str, Any], body: bytes) -> None:

@@ -7,7 +7,8 @@ A lease that is gone does no harm, since an answer counts for its ticket and not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -19,8 +20,9 @@ from oraculo.client.async_client import AsyncClient
 from oraculo.client.calls import API, HttpCall, path_segment
 from oraculo.client.tls import TlsFiles
 from oraculo.errors import ApiError, NotFoundError
+from oraculo.wire.signatures import MEMBER
 from oraculo.worker import references
-from oraculo.worker.transport import Job
+from oraculo.worker.transport import Job, WorkerNews
 
 log = structlog.get_logger("oraculo.worker")
 
@@ -34,7 +36,7 @@ REFUSAL_TEXT_MAX_LENGTH = 1000
 
 class HttpTransport:
     """Orders and answers over HTTP. `lease_s` is how long the orchestrator waits for a sign of life before it gives an
-    order to another worker."""
+    order to another worker; `sign` signs answers."""
 
     take_grace = 0.5
 
@@ -45,7 +47,9 @@ class HttpTransport:
         worker_name: str,
         lease_s: float = 30.0,
         tls: TlsFiles | None = None,
+        sign: Callable[[bytes], bytes] | None = None,
     ) -> None:
+        self.sign = sign
         self._client = AsyncClient(url, api_key, tls=tls)
         self._worker = worker_name
         self._lease_s = lease_s
@@ -101,7 +105,10 @@ class HttpTransport:
         """Send a failure in place of an answer that the server will never take, so that the ticket can end."""
         log.error("answer refused", error=str(error), size=len(body))
         try:
-            await self._client.call(HttpCall("POST", f"{API}/results", body=_refused(body, error)))
+            report = _refused(body, error)
+            await self._client.call(
+                HttpCall("POST", f"{API}/results", body=report if self.sign is None else self.sign(report))
+            )
         except ApiError as again:
             if again.status >= 500 or again.status in TEMPORARY_STATUSES:
                 raise
@@ -121,6 +128,9 @@ class HttpTransport:
     async def resolve(self, reference: Mapping[str, Any]) -> Any:
         return await references.fetch(self._client, reference)
 
+    async def declare(self, queue: str, schema: Mapping[str, Any]) -> None:
+        await declare(self._client, queue, schema)
+
     async def keep(self, job: Job) -> bool:
         try:
             await self._client.call(HttpCall("POST", f"{API}/leases/{path_segment(job.handle)}/extend"))
@@ -131,8 +141,36 @@ class HttpTransport:
                 raise
         return True
 
+    async def announce(self, kind: str, said: dict[str, Any]) -> WorkerNews | None:
+        body = orjson.loads(orjson.dumps(said, option=orjson.OPT_UTC_Z))
+        name = path_segment(said["worker"])
+        if kind == "registro":
+            got = await self._client.call(HttpCall("POST", f"{API}/workers", body=body))
+        elif kind == "batimento":
+            del body["worker"]
+            try:
+                got = await self._client.call(HttpCall("PUT", f"{API}/workers/{name}/heartbeat", body=body))
+            except NotFoundError:
+                return WorkerNews(register_again=True)
+        else:
+            with contextlib.suppress(NotFoundError):
+                await self._client.call(HttpCall("DELETE", f"{API}/workers/{name}"))
+            return None
+        return WorkerNews(got.body["drenar"], next_s=got.body["proximo_s"])
+
+    async def told(self, worker: str, wait: float) -> WorkerNews:
+        """Nothing comes by itself: what there is to tell comes with the answer to a heartbeat."""
+        await asyncio.sleep(wait)
+        return WorkerNews()
+
     async def close(self) -> None:
         await self._client.close()
+
+
+async def declare(client: AsyncClient, queue: str, schema: Mapping[str, Any]) -> None:
+    """Declare to the server which parameters the orders of a queue have to have."""
+    path = f"{API}/queues/{path_segment(queue)}/schema"
+    await client.call(HttpCall("PUT", path, body={"parametros": schema}))
 
 
 def _size_in_list(body: bytes) -> int:
@@ -141,6 +179,7 @@ def _size_in_list(body: bytes) -> int:
 
 def _refused(body: bytes, error: ApiError) -> bytes:
     envelope: dict[str, Any] = orjson.loads(body)
+    envelope.pop(MEMBER, None)  # the signature of what was refused
     names = {key: value for key, value in envelope["payload"].items() if key in ("fonte", "executador")}
     erro = {"codigo": "resultado_recusado", "mensagem": str(error)[:REFUSAL_TEXT_MAX_LENGTH], "definitivo": True}
     envelope["payload"] = {**names, "status": "erro", "dados": None, "erros": [erro]}

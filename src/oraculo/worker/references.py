@@ -33,11 +33,11 @@ async def read_stored(data: OrderData, reference: Mapping[str, Any]) -> Any:
 
 
 def _read(data: OrderData, digest: str) -> Any:
-    file = data.open(digest)
-    if file is None:
+    found = data.open(digest)
+    if found is None:
         raise UnknownIdError("order data", digest)
-    with file:
-        raw = file.read(ORDER_MAX_BYTES + 1)
+    with found.file:
+        raw = found.file.read(ORDER_MAX_BYTES + 1)
     if hashlib.sha256(raw).hexdigest() != digest:
         raise WireError("invalid_field", f"the data {digest} of the order were changed, or are too large")
     return strict_json.loads_trusted(raw)

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from time import time
 from typing import Any
 
 import structlog
 
 from oraculo.backoff import backoff
-from oraculo.errors import OraculoError, WireError, WorkError
+from oraculo.errors import ApiError, OraculoError, WireError, WorkError
 from oraculo.wire import mensagem
+from oraculo.wire.control_messages import running_ticket
 from oraculo.wire.mensagem import Mensagem
 from oraculo.worker import answers
 from oraculo.worker.answers import Handler, WorkerFunction
 from oraculo.worker.begun import Begun
 from oraculo.worker.references import REFERENCE_KEY
+from oraculo.worker.registering import Registrar, WorkerTraits, registration
 from oraculo.worker.threads import PlainCalls, Threads
 from oraculo.worker.transport import Job, Meter, Transport
 
@@ -26,13 +30,15 @@ TAKE_MAX_ORDERS = 256
 TAKE_WAIT_S = 5.0
 CONCURRENT_SENDS = 3
 RETRY_FIRST_S, RETRY_MAX_S = 0.1, 5.0
+DECLARE_RETRY_MAX_S = 60.0
 SLOT_WAIT_S = 5.0  # how long an order of a shared queue may wait here for a free slot before others get it
 GIVE_BACK_TIMEOUT_S, LAST_ANSWERS_TIMEOUT_S = 2.0, 5.0  # at a stop, on top of the worker's patience
 
 
 class WorkerRun:
     """The functions of a worker on one transport, until `stop`. `patience_s` is how long work that was begun may still
-    take after that; `log_orders` writes a line for each order that was done; `threads` is where plain functions run."""
+    take after that; `log_orders` writes a line for each order that was done; `threads` is where plain functions run;
+    with `traits` it registers."""
 
     def __init__(
         self,
@@ -45,6 +51,7 @@ class WorkerRun:
         meter: Meter | None = None,
         log_orders: bool = False,
         threads: PlainCalls | None = None,
+        traits: WorkerTraits | None = None,
     ) -> None:
         self._handlers = handlers
         self._transport = transport
@@ -62,11 +69,23 @@ class WorkerRun:
         self._no_more_answers = False
         self._jobs: set[asyncio.Task[None]] = set()  # begun, or waiting for a slot
         self._waiting: set[asyncio.Task[None]] = set()  # the part of them that waits
+        self._begun: dict[int, dict[str, Any]] = {}  # what is being worked on, when the worker registers
+        self._open = asyncio.Event()  # cleared while it is drained
+        self._open.set()
+        self._registrar: Registrar | None = None
+        if traits is not None:
+            about = registration(name, sorted(handlers), concurrency, traits)
+            self._registrar = Registrar(transport, about, lambda: list(self._begun.values()), self._drained)
 
     @property
     def busy(self) -> int:
         """The number of orders that it holds."""
         return len(self._jobs)
+
+    @property
+    def takes_orders(self) -> bool:
+        """False while it is drained."""
+        return self._open.is_set()
 
     def stop(self) -> None:
         """Take no more orders, finish what was begun."""
@@ -76,12 +95,15 @@ class WorkerRun:
         """Work until `stop`; then finish what was begun, as far as patience goes, and give back the rest."""
         sender = asyncio.create_task(self._send_answers())
         takers = [asyncio.create_task(self._take_orders(queue)) for queue in self._handlers]
+        declared = {queue: one.schema for queue, one in self._handlers.items() if one.schema is not None}
+        declaring = asyncio.create_task(self._declare(declared))
+        registrar = None if self._registrar is None else asyncio.create_task(self._registrar.run())
         try:
             await self._stopping.wait()
         finally:
             if takers and self._transport.take_grace:
                 await asyncio.wait(takers, timeout=self._transport.take_grace)
-            await _cancel(takers)
+            await _cancel([*takers, declaring])
             for task in list(self._waiting):
                 task.cancel()
             if self._jobs:
@@ -93,13 +115,34 @@ class WorkerRun:
             if not sender.done():
                 log.error("worker stopped with answers that could not be sent; their orders go to other workers")
             await _cancel([sender])
+            if registrar is not None and self._registrar is not None:
+                await _cancel([registrar])
+                await self._registrar.goodbye()
             self._threads.close()
             await self._transport.close()
+
+    async def _declare(self, schemas: Mapping[str, dict[str, Any]]) -> None:
+        """Say which parameters the functions take, again and again until that is known, or refused."""
+        for queue, schema in schemas.items():
+            for pause in backoff(RETRY_FIRST_S, DECLARE_RETRY_MAX_S):
+                try:
+                    await self._transport.declare(queue, schema)
+                except ApiError as error:
+                    if error.status < 500 and error.status != 429:
+                        log.warning("parameters not declared: the server refused", queue=queue, error=str(error))
+                        break
+                except (OraculoError, OSError) as error:
+                    log.debug("parameters not declared yet", queue=queue, error=str(error))
+                else:
+                    break
+                await asyncio.sleep(pause)
 
     async def _take_orders(self, queue: str) -> None:
         handler = self._handlers[queue]
         pauses = None
         while not self._stopping.is_set():
+            if not self._open.is_set():
+                await self._open.wait()
             free = self._concurrency - len(self._jobs)
             if free <= 0:  # never take more than can be begun
                 self._room.clear()
@@ -125,6 +168,15 @@ class WorkerRun:
                 task = asyncio.create_task(self._do(handler, job))
                 self._jobs.add(task)
                 task.add_done_callback(self._done)
+
+    def _drained(self, drained: bool) -> None:
+        """Take nothing more, or take orders again."""
+        if drained == self._open.is_set():
+            log.warning("drained: no more orders are taken" if drained else "orders are taken again")
+        if drained:
+            self._open.clear()
+        else:
+            self._open.set()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._jobs.discard(task)
@@ -183,16 +235,20 @@ class WorkerRun:
             order = mensagem.parse_order(job.body)
         except WireError as error:
             log.error("order cannot be read", queue=job.queue, error=error.detail + _avro_hint(job.body))
-            return answers.refused(handler, job.body, error.detail)
+            return answers.refused(handler, job.body, error.detail, self._transport.sign)
         if isinstance(reference := order.payload.get(REFERENCE_KEY), dict):
             try:
                 order.payload["dados"] = await self._transport.resolve(reference)
             except (OraculoError, OSError) as error:
                 log.warning("data of an order cannot be had", queue=job.queue, error=str(error))
                 missing = answers.failure(handler, "dados_indisponiveis", str(error), False)
-                return answers.answer(handler, order, missing, self._name)
+                return answers.answer(handler, order, missing, self._name, self._transport.sign)
         clock, meter = asyncio.get_running_loop().time, self._meter
         began = clock()
+        if self._registrar is not None and order.ticket_id is not None:
+            self._begun[id(job)] = running_ticket(
+                order.ticket_id, order.tentativa or 1, datetime.fromtimestamp(time(), UTC)
+            )
         if meter is not None:
             meter.began(handler.kind, order.tentativa or 1)
         try:
@@ -201,6 +257,8 @@ class WorkerRun:
             if meter is not None:
                 meter.abandoned()
             raise
+        finally:
+            self._begun.pop(id(job), None)
         if meter is not None:
             meter.ended(handler.kind, clock() - began, answers.error_of(payload))
         if self._log_orders:
@@ -214,15 +272,15 @@ class WorkerRun:
                 duration_ms=round((clock() - began) * 1000, 3),
                 **_trace_fields(order),
             )
-        return answers.answer(handler, order, payload, self._name)
+        return answers.answer(handler, order, payload, self._name, self._transport.sign)
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
         """Return the payload of what the function returned, or of how it failed."""
         try:
             chosen = handler.of(order)
+            arguments = answers.arguments(chosen, order)
         except WorkError as error:
             return answers.failure(handler, error.codigo, error.mensagem, error.definitivo)
-        arguments = answers.arguments(chosen, order)
         limit: asyncio.Timeout | None = None
         try:
             begun = Begun(chosen.function(**arguments)) if chosen.is_async else None

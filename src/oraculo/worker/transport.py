@@ -7,13 +7,22 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from oraculo.core.tenants import in_tenant, tenant_of
+import structlog
+
+from oraculo.core.tenants import DEFAULT_TENANT, in_tenant, tenant_of
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import UnknownIdError
 from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement, publish_confirmed
 from oraculo.wire import names, quarantine
+from oraculo.wire.control_messages import control, order_of
+from oraculo.wire.ticket_tokens import UNAUTHENTICATED
+from oraculo.worker.signing import OrderVerifier
+
+log = structlog.get_logger("oraculo.worker")
 
 Resolve = Callable[[Mapping[str, Any]], Awaitable[Any]]  # what an order refers to → the data
+
+Declare = Callable[[str, Mapping[str, Any]], Awaitable[None]]  # queue, and what its parameters have to be
 
 
 @dataclass(slots=True)
@@ -23,6 +32,15 @@ class Job:
     queue: str
     body: bytes
     handle: Any
+
+
+@dataclass(slots=True)
+class WorkerNews:
+    """What a worker that registered is told: whether to take nothing more, to register again, when to beat next."""
+
+    drain: bool | None = None
+    register_again: bool = False
+    next_s: float | None = None
 
 
 class Meter(Protocol):
@@ -52,12 +70,26 @@ class Transport(Protocol):
         """The data that an order refers to. Raises OraculoError or OSError."""
         ...
 
+    async def declare(self, queue: str, schema: Mapping[str, Any]) -> None:
+        """Say which parameters the orders of a queue have to have. Raises OraculoError or OSError."""
+        ...
+
     async def keep(self, job: Job) -> bool:
         """Say that the work goes on. False when the answer is not wanted any more."""
         ...
 
+    async def announce(self, kind: str, said: dict[str, Any]) -> WorkerNews | None:
+        """Register (`registro`), beat (`batimento`) or say goodbye (`saida`). Raises OraculoError or OSError."""
+        ...
+
+    async def told(self, worker: str, wait: float) -> WorkerNews:
+        """Wait so many seconds for something that a worker is told meanwhile."""
+        ...
+
     keep_every: float | None  # seconds between two `keep`s; None when the transport needs none
     take_grace: float  # seconds that a `take` under way gets at a stop, because cancelling it may strand an order
+
+    sign: Callable[[bytes], bytes] | None  # gives the body of an answer with its signature; None: answers have none
 
     async def close(self) -> None: ...
 
@@ -82,15 +114,29 @@ class QueueWatch:
 
 
 class BrokerTransport:
-    """Orders and answers over a broker, or over the in-process one."""
+    """Orders and answers over a broker, or over the in-process one. `sign` signs answers; `verifier` tells orders that
+    are the orchestrator's, others go to the dead letters of their queue."""
 
     keep_every: float | None = None
     take_grace = 0.0
 
-    def __init__(self, broker: Broker, *, own: bool = False, resolve: Resolve | None = None) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        own: bool = False,
+        resolve: Resolve | None = None,
+        sign: Callable[[bytes], bytes] | None = None,
+        verifier: OrderVerifier | None = None,
+        declare: Declare | None = None,
+    ) -> None:
+        self.sign = sign
+        self._verifier = verifier
         self._broker = broker
         self._own = own
         self._resolve = resolve
+        self._declare = declare
+        self._tenant = DEFAULT_TENANT  # of the queues that it registered with
         self.watches: dict[str, QueueWatch] = {}
 
     async def take(self, queue: str, limit: int, wait: float) -> list[Job]:
@@ -101,7 +147,25 @@ class BrokerTransport:
         finally:
             watch.asking = False
         watch.heard(deliveries)
+        if self._verifier is not None and deliveries:
+            deliveries = await self._verified(self._verifier, deliveries)
         return [Job(queue, delivery.body, delivery) for delivery in deliveries]
+
+    async def _verified(self, verifier: OrderVerifier, deliveries: Sequence[Delivery]) -> list[Delivery]:
+        """Leave out orders that the orchestrator did not sign. What cannot be told now goes back."""
+        try:
+            good, bad = await verifier.sort(deliveries)
+            if bad:
+                log.error("orders without the signature of the orchestrator", queue=bad[0].queue, orders=len(bad))
+                detail = "the order is not signed by the orchestrator"
+                await publish_confirmed(
+                    self._broker, [quarantine.outgoing(one, UNAUTHENTICATED, detail) for one in bad]
+                )
+                await self._broker.settle([Settlement(one) for one in bad])
+        except BaseException:
+            await self._broker.settle([Settlement(one, Settle.RETRY, 1.0) for one in deliveries])
+            raise
+        return good
 
     async def answer(self, answers: list[tuple[Job, bytes]]) -> None:
         """An order that cannot even be answered goes to the dead letters of its queue."""
@@ -122,8 +186,35 @@ class BrokerTransport:
             raise UnknownIdError("order data", str(reference.get("sha256")))
         return await self._resolve(reference)
 
+    async def declare(self, queue: str, schema: Mapping[str, Any]) -> None:
+        if self._declare is not None:
+            await self._declare(queue, schema)
+
     async def keep(self, job: Job) -> bool:
         return True
+
+    async def announce(self, kind: str, said: dict[str, Any]) -> WorkerNews | None:
+        """In the control queue. The worker has a queue of its own, where it is told what it has to do."""
+        about = dict(said)
+        worker = about.pop("worker")
+        if kind == "registro":
+            about["fila_propria"] = names.worker_queue(worker)
+            self._tenant = tenant_of(next(iter(said["filas"]), ""))
+        message = Outgoing(in_tenant(self._tenant, names.WORKERS), control(kind, worker, about), "")
+        await publish_confirmed(self._broker, [message])
+        return None
+
+    async def told(self, worker: str, wait: float) -> WorkerNews:
+        """From the queue of the worker; what is not for it is passed over."""
+        queue = in_tenant(self._tenant, names.worker_queue(worker))
+        deliveries = await self._broker.fetch(queue, limit=10, wait=wait)
+        told = WorkerNews()
+        for delivery in deliveries:
+            order = order_of(delivery.body)
+            told.register_again = told.register_again or order == "registrar"
+            told.drain = {"drenar": True, "retomar": False}.get(order, told.drain)
+        await self._broker.settle([Settlement(delivery) for delivery in deliveries])
+        return told
 
     async def close(self) -> None:
         if self._own:

@@ -23,7 +23,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from oraculo.core.vocabulary import Kind, TaskType
@@ -31,6 +31,7 @@ from oraculo.wire import names
 from oraculo.wire.flow.topics import Topics
 from oraculo.worker import answers
 from oraculo.worker.answers import ANY_TASK_TYPE, Handler, TicketFunctions
+from oraculo.worker.registering import WorkerTraits
 from oraculo.worker.running import WorkerRun
 from oraculo.worker.transport import BrokerTransport, Job, Meter, Transport
 
@@ -46,14 +47,27 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class Worker:
     """Functions that collect, execute and do tickets of Fluxo C. `concurrency` is how many orders are worked on at
     once, all functions together; `patience` is how many seconds work that was begun may still take after `stop` before
-    it is given back."""
+    it is given back. `capabilities`, `resources`, `labels`, `version` and `security_level` are what it says of itself
+    when it registers (ORACULO_WORKER_REGISTRY)."""
 
-    def __init__(self, *, concurrency: int = 16, name: str | None = None, patience: float = 20.0) -> None:
+    def __init__(
+        self,
+        *,
+        concurrency: int = 16,
+        name: str | None = None,
+        patience: float = 20.0,
+        capabilities: Sequence[str] = (),
+        resources: Mapping[str, int] | None = None,
+        labels: Mapping[str, str] | None = None,
+        version: str = "",
+        security_level: str = "INTERNAL",
+    ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
         self.concurrency = concurrency
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.patience = patience
+        self.traits = WorkerTraits(tuple(capabilities), resources or {}, labels or {}, version, security_level)
         self._handlers: dict[str, Handler] = {}
         self._run: WorkerRun | None = None
         self._stop_asked = False
@@ -105,6 +119,11 @@ class Worker:
         """The number of orders that it holds."""
         return 0 if self._run is None else self._run.busy
 
+    @property
+    def takes_orders(self) -> bool:
+        """False while it is drained: it registered, and an operator gives it nothing more."""
+        return self._run is None or self._run.takes_orders
+
     def _register(self, kind: Kind, name: str) -> Callable[[F], F]:
         queue = names.queue_of(kind, name)
         if not names.is_queue_name(queue):
@@ -124,13 +143,15 @@ class Worker:
         meter: Meter | None = None,
         log_orders: bool = False,
         queue_names: names.QueueNames | None = None,
+        register: bool = False,
     ) -> None:
         """Work until `stop`; then finish what was begun, as far as patience goes, and give back the rest.
 
         Orders come from the broker of ORACULO_BROKER; with `memory://`, or with `url`, they are leased over HTTP from
         the server at ORACULO_URL or `url`. A `transport` replaces both. `meter` is told what is done; `log_orders`
         writes a line for each order. `queue_names` says which queues have other names; without a `transport` the
-        settings do (ORACULO_QUEUES)."""
+        settings do (ORACULO_QUEUES). With `register` it registers, which without a `transport` ORACULO_WORKER_REGISTRY
+        says."""
         if transport is None:
             from oraculo.settings.settings import load
             from oraculo.worker.connect import connected
@@ -139,7 +160,8 @@ class Worker:
             async with connected(settings, self.name, url=url) as found:
                 broker = isinstance(found, BrokerTransport)
                 served = settings.queue_names.within(settings.tenant) if broker else settings.queue_names
-                await self.run(found, meter=meter, log_orders=log_orders, queue_names=served)
+                wanted = register or settings.worker_registry.enabled
+                await self.run(found, meter=meter, log_orders=log_orders, queue_names=served, register=wanted)
             return
         self._run = WorkerRun(
             {(queue_names or names.USUAL).instead_of(queue): handler for queue, handler in self._handlers.items()},
@@ -149,6 +171,7 @@ class Worker:
             patience_s=self.patience,
             meter=meter,
             log_orders=log_orders,
+            traits=self.traits if register else None,
         )
         if self._stop_asked:
             self._run.stop()

@@ -13,7 +13,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from oraculo.ports.order_data import StoredData
+from oraculo.adapters.sealing.codec import Sealing
+from oraculo.adapters.sealing.files import UNSEALED, SealedWriter, unsealed
+from oraculo.ports.order_data import OpenedData, StoredData
 
 LINK_KEY_FILE = "link.key"
 LINK_KEY_BYTES = 32
@@ -24,18 +26,23 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class FolderOrderData:
     """The folder is made when it is first needed, for its owner alone."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, sealing: Sealing = UNSEALED) -> None:
         self._folder = Path(folder)
+        self._sealing = sealing
 
-    def put(self, chunks: Iterable[bytes], until: datetime) -> StoredData:
+    def put(self, chunks: Iterable[bytes], until: datetime, tenant: str) -> StoredData:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._folder / f".{secrets.token_hex(8)}.tmp"
         digest, size = hashlib.sha256(), 0
         try:
             with open(draft, "xb", opener=_private) as file:
+                writer = SealedWriter(file, self._sealing, tenant) if self._sealing.on else None
                 for chunk in chunks:
                     digest.update(chunk)
-                    size += file.write(chunk)
+                    size += len(chunk)
+                    (file if writer is None else writer).write(chunk)
+                if writer is not None:
+                    writer.finish()
                 _sync(file)
             path = self._folder / digest.hexdigest()
             kept_until = until.timestamp()
@@ -48,13 +55,18 @@ class FolderOrderData:
             draft.unlink(missing_ok=True)
         return StoredData(digest.hexdigest(), size)
 
-    def open(self, digest: str) -> BinaryIO | None:
+    def open(self, digest: str) -> OpenedData | None:
         if _DIGEST.fullmatch(digest) is None:
             return None
         try:
-            return os.fdopen(os.open(self._folder / digest, os.O_RDONLY | os.O_NOFOLLOW), "rb")
+            file = os.fdopen(os.open(self._folder / digest, os.O_RDONLY | os.O_NOFOLLOW), "rb")
         except FileNotFoundError:
             return None
+        try:
+            return unsealed(file, self._sealing)
+        except BaseException:
+            file.close()
+            raise
 
     def link_key(self) -> bytes:
         path = self._folder / LINK_KEY_FILE

@@ -30,6 +30,18 @@ def key_of(secret: bytes) -> TokenKey:
     return TokenKey(kid, private.sign, public)
 
 
+def verify(public: bytes, signature: bytes, text: bytes) -> bool:
+    """True if the owner of this public half signed the text. Any signature and text may be given."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, text)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
 def private_key(secret: bytes) -> Ed25519PrivateKey:
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -18,35 +18,33 @@ LENGTH = struct.Struct(">I")
 STOP_TIMEOUT_S = 2.0
 
 
-class SigningProcess:
-    """One request at a time; a process that died is begun anew by the next request."""
+class SideProcess:
+    """One request at a time; a process that died is begun anew by the next request. `module` is what it runs."""
+
+    module = ""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def sign_many(self, secret: bytes, header: bytes, texts: Sequence[bytes]) -> list[str]:
-        """The tokens that say this, in order. It blocks; OSError when the process is gone."""
+    def request(self, content: bytes) -> bytes:
+        """The answer to a request. It blocks; OSError when the process is gone."""
         with self._lock:
             try:
-                return self._asked(secret, header, texts)
+                return self._asked(content)
             except (OSError, struct.error) as error:
                 self._end()
                 raise OSError(str(error) or type(error).__name__) from error
 
-    def _asked(self, secret: bytes, header: bytes, texts: Sequence[bytes]) -> list[str]:
+    def _asked(self, content: bytes) -> bytes:
         if self._process is None:
-            command = [sys.executable, "-m", "oraculo.adapters.signing.process"]
+            command = [sys.executable, "-m", self.module]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         inside, outside = self._process.stdin, self._process.stdout
         assert inside is not None and outside is not None
-        parts = [REQUEST.pack(secret, len(header), len(texts)), header]
-        for text in texts:
-            parts += (LENGTH.pack(len(text)), text)
-        inside.write(b"".join(parts))
+        inside.write(content)
         inside.flush()
-        answer = _read(outside, LENGTH.unpack(_read(outside, LENGTH.size))[0])
-        return answer.decode("ascii").split("\n")
+        return read_exactly(outside, LENGTH.unpack(read_exactly(outside, LENGTH.size))[0])
 
     def _end(self) -> None:
         process, self._process = self._process, None
@@ -63,10 +61,24 @@ class SigningProcess:
             self._end()
 
 
-def _read(pipe: IO[bytes], size: int) -> bytes:
+class SigningProcess(SideProcess):
+    """Signs tokens."""
+
+    module = "oraculo.adapters.signing.process"
+
+    def sign_many(self, secret: bytes, header: bytes, texts: Sequence[bytes]) -> list[str]:
+        """The tokens that say this, in order. It blocks; OSError when the process is gone."""
+        parts = [REQUEST.pack(secret, len(header), len(texts)), header]
+        for text in texts:
+            parts += (LENGTH.pack(len(text)), text)
+        return self.request(b"".join(parts)).decode("ascii").split("\n")
+
+
+def read_exactly(pipe: IO[bytes], size: int) -> bytes:
+    """So many bytes; OSError when the process has ended before."""
     found = pipe.read(size)
     if len(found) < size:
-        raise OSError("the signing process has ended")
+        raise OSError("the process has ended")
     return found
 
 
@@ -74,8 +86,8 @@ def serve(inside: IO[bytes], outside: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     while request := inside.read(REQUEST.size):
         secret, header_length, count = REQUEST.unpack(request)
-        header, sign = _read(inside, header_length), private_key(secret).sign
-        texts = [_read(inside, LENGTH.unpack(_read(inside, LENGTH.size))[0]) for _ in range(count)]
+        header, sign = read_exactly(inside, header_length), private_key(secret).sign
+        texts = [read_exactly(inside, LENGTH.unpack(read_exactly(inside, LENGTH.size))[0]) for _ in range(count)]
         answer = b"\n".join(signed(header, text, sign) for text in texts)
         outside.write(LENGTH.pack(len(answer)) + answer)
         outside.flush()

@@ -13,7 +13,7 @@ from oraculo.ports.api_keys import ApiKey, KeySession
 
 KEY_COLUMNS = (
     "id, role, tenant, queues, note, created_at, created_by, digest, expires_at, revoked_at, used_at, old_digest,"
-    " old_until, max_open, max_per_s"
+    " old_until, max_open, max_per_s, public_key"
 )
 SESSION_COLUMNS = "id, key_id, digest, expires_at"
 
@@ -35,12 +35,13 @@ def key_row(key: ApiKey) -> tuple[Any, ...]:
         None if key.old_until is None else to_micros(key.old_until),
         key.limits.open,
         key.limits.per_second,
+        key.public_key,
     )
 
 
 def key_of(row: Sequence[Any]) -> ApiKey:
     """The key in a row of KEY_COLUMNS."""
-    id, role, tenant, queues, note, created, by, digest, expires, revoked, used, old, until, most, rate = row
+    id, role, tenant, queues, note, created, by, digest, expires, revoked, used, old, until, most, rate, public = row
     return ApiKey(
         id,
         AccessRole(role),
@@ -56,6 +57,7 @@ def key_of(row: Sequence[Any]) -> ApiKey:
         old,
         from_micros_or_none(until),
         Limits(most, rate),
+        public,
     )
 
 

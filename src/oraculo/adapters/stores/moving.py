@@ -13,12 +13,18 @@ from typing import Any, Protocol
 
 import apsw
 
+from oraculo.adapters.stores.breaker_rows import BREAKER_COLUMNS
 from oraculo.adapters.stores.key_rows import KEY_COLUMNS, SESSION_COLUMNS
 from oraculo.adapters.stores.schedule_rows import SCHEDULE_COLUMNS
+from oraculo.adapters.stores.sealed_rows import DATA_KEY_COLUMNS
+from oraculo.adapters.stores.sla_rows import SLO_COLUMNS
 from oraculo.adapters.stores.sqlite.locks import lock, make_private
 from oraculo.adapters.stores.sqlite.schema import migrate
 from oraculo.adapters.stores.tenant_rows import TENANT_COLUMNS
 from oraculo.adapters.stores.token_key_rows import TOKEN_KEY_COLUMNS
+from oraculo.adapters.stores.unique_key_rows import UNIQUE_KEY_COLUMNS
+from oraculo.adapters.stores.user_rows import USER_COLUMNS
+from oraculo.adapters.stores.worker_rows import WORKER_COLUMNS
 from oraculo.errors import StoreError, StoreUnavailableError
 
 Row = Sequence[Any]
@@ -33,19 +39,30 @@ TABLES = {
     "journal": "position, run, first, at, format, events",
     "results": "run, body",
     "idempotency_keys": "key, fingerprint, run, at",
+    "unique_keys": UNIQUE_KEY_COLUMNS,
     "dead_letters": "id, queue, reason, detail, correlation_id, headers, body, at, tenant",
     "task_types": "tipo, body, at, tenant",
+    "parameter_schemas": "queue, body, at",
     "schedules": SCHEDULE_COLUMNS,
     "api_keys": KEY_COLUMNS,
     "sessions": SESSION_COLUMNS,
     "token_keys": TOKEN_KEY_COLUMNS,
     "tenants": TENANT_COLUMNS,
+    "data_keys": DATA_KEY_COLUMNS,
+    "users": USER_COLUMNS,
     "counters": "queue, verdict, count",
     "system_events": "id, at, kind, body, tenant",
     "destination_pauses": "alvo, ator, motivo, desde",
+    "breakers": BREAKER_COLUMNS,
+    "workers": f"{WORKER_COLUMNS}, tenant, lease, lost_at",
     "cursors": "name, position",
+    "slos": SLO_COLUMNS,
+    "sla_alerts": "seq, id, tenant, run, tipo, at, corpo",
+    "projected": "projecao, chave, corpo, versao",
+    "projected_marks": "projecao, versao, posicao",
 }
-SEQUENCES = {"journal": "position", "dead_letters": "id", "system_events": "id"}  # numbers that are never used again
+# Numbers that are never used again.
+SEQUENCES = {"journal": "position", "dead_letters": "id", "system_events": "id", "sla_alerts": "seq"}
 
 
 class Side(Protocol):

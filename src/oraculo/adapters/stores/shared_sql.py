@@ -57,6 +57,22 @@ def retries_query(mark: str) -> str:
     )
 
 
+def destinations_query(marks: str, mark: str) -> str:
+    """SQL for (run, queue) of some runs, queues with failures first; takes the runs and a limit."""
+    return (
+        f"SELECT run, destino FROM run_destinos WHERE run IN ({marks})"
+        f" ORDER BY run DESC, failed DESC, destino LIMIT {mark}"
+    )
+
+
+def by_run(rows: Sequence[Sequence[Any]]) -> dict[int, list[str]]:
+    """Of `destinations_query`."""
+    found: dict[int, list[str]] = {}
+    for run, queue in rows:
+        found.setdefault(run, []).append(queue)
+    return found
+
+
 def owner_of(state: Orchestration) -> str | None:
     """The key of the store that asked for it."""
     return state.actor if state.actor is not None and is_key_id(state.actor) else None
@@ -87,7 +103,7 @@ def failures(state: Orchestration) -> Counter[str]:
             continue  # a wait, which goes to no queue
         if ticket.status in _FAILED_STATUSES:
             found[task.queue] += 1
-        elif ticket.attempt > task.max_attempts:
+        elif ticket.used > task.max_attempts:
             found[task.queue] += 0
     return found
 

@@ -17,20 +17,25 @@ import structlog
 from oraculo.apps.celery.process import TASK_TIMEOUT_S, HostProcess
 from oraculo.backoff import backoff
 from oraculo.bootstrap.roles import Role
+from oraculo.core.access import BROKER
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.flow.cognitive import TIPO
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
 from oraculo.engines.celery_engine.routes import PREFIX
-from oraculo.errors import StoreUnavailableError
+from oraculo.errors import StoreUnavailableError, WireError
 from oraculo.ports.store import SharedStore
 from oraculo.ports.work import Work
 from oraculo.runtime.effects.runner import EffectRunner
 from oraculo.runtime.kernel.ceiling.journal import LOST_AFTER
 from oraculo.runtime.kernel.takeover import OVERDUE_MAX_RUNS
 from oraculo.runtime.kernel.timers import wakes
+from oraculo.runtime.requests import Accepted
 from oraculo.service import Oraculo
 from oraculo.settings import settings
+from oraculo.wire.payloads import NO_HEADERS
+from oraculo.wire.requests import Requisicao
+from oraculo.wire.ticket_tokens import UNAUTHENTICATED
 
 log = structlog.get_logger("oraculo.celery")
 
@@ -92,9 +97,17 @@ class Host:
 
     async def record(self, works: list[Work]) -> dict[str, int]:
         """Record answers; they are durable when it returns. Fate → how many."""
+        if (guard := self.service.answer_guard) is not None:
+            works = await guard.judged([(work.body, NO_HEADERS) for work in works], works)
         async with asyncio.timeout(WAIT_TIMEOUT_S):
             outcomes = await _while_store_is_away(lambda: self.service.engine.submit(works))
         return dict(Counter(outcome.fate.value for outcome in outcomes))
+
+    async def begin(self, request: Requisicao, key: str) -> Accepted:
+        """Begin an orchestration that a task asks for. WireError: requests have to be signed, and a task cannot be."""
+        if self.service.signed_requests:
+            raise WireError(UNAUTHENTICATED, "a task has no signature; send the request to a queue, or over HTTP")
+        return await self.service.requests.accept(request, key, actor=BROKER)
 
     async def publish(self, orders: Sequence[Sequence[int]]) -> int:
         """Publish the messages of these (run, position, attempt), as far as they are still owed."""

@@ -15,7 +15,6 @@ from celery import Task
 
 from oraculo.apps.celery.app import app
 from oraculo.apps.celery.host import Host, process
-from oraculo.core.access import BROKER
 from oraculo.engines.celery_engine.routes import ANNOUNCE
 from oraculo.errors import BrokerError, BusyError, OraculoError, StoreError
 from oraculo.ports.work import Work
@@ -139,7 +138,7 @@ def _begin(task: Task, document: dict[str, Any]) -> dict[str, Any]:
     """Begin an orchestration; a task that comes twice begins one, by the id of the task."""
     request = requests.parse({key: value for key, value in document.items() if value is not None})
     key = f"celery:{task.request.id}"
-    accepted = process.call(lambda host: host.service.requests.accept(request, key, actor=BROKER))
+    accepted = process.call(lambda host: host.begin(request, key))
     return {"correlation_id": accepted.correlation_id, "novo": accepted.new}
 
 

@@ -65,6 +65,7 @@ class CognitivePlan:
     security_level: SecurityLevel = SecurityLevel.INTERNAL
     valid_until: datetime | None = None
     requires_approval: bool = False
+    says_approved: bool = False  # the document says that it was approved before it came
     compensate: bool = True
     schema_version: int = SCHEMA_VERSION
     document: bytes = EMPTY

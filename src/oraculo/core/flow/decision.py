@@ -42,5 +42,5 @@ class Decision:
         if self.final_decision is FinalDecision.REJECT:
             return Course.REJECT
         asked = self.final_decision is FinalDecision.REVIEW_REQUIRED or self.requires_human_review
-        waiting = self.plan is not None and self.plan.requires_approval
+        waiting = self.plan is not None and self.plan.requires_approval and not self.plan.says_approved
         return Course.ASK if asked or waiting else Course.RUN

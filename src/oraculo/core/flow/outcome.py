@@ -55,6 +55,7 @@ class Incident:
     incident_type: IncidentType
     details: tuple[str, ...]
     affected: tuple[str, ...]  # ticket ids
+    positions: tuple[int, ...] = ()  # of the same tickets
 
     @property
     def severity(self) -> str:
@@ -278,7 +279,36 @@ def _said(state: Orchestration, positions: list[int]) -> list[str]:
 
 def _incident(state: Orchestration, kind: IncidentType, details: list[str], positions: list[int]) -> Incident:
     identity = ticket_id(state.run, _INCIDENT_POSITION - _INCIDENT_TYPES.index(kind))
-    return Incident(identity, kind, tuple(details), tuple(ticket_id(state.run, p) for p in positions))
+    return Incident(identity, kind, tuple(details), tuple(ticket_id(state.run, p) for p in positions), tuple(positions))
+
+
+def playbook_parameters(state: Orchestration, found: Incident, at: datetime) -> dict[str, str]:
+    """What a playbook that heals needs, as far as it is known: the run, its first affected ticket with the agent of its
+    last attempt, what was violated and by how much."""
+    flow = flow_of(state)
+    delay = milliseconds(_deadline(state), at) or 0
+    known = {
+        "incident_id": found.incident_id,
+        "workflow_id": flow.workflow_id,
+        "plan_id": flow.plan_id,
+        "correlation_id": state.correlation_id,
+        "violation_type": found.incident_type.value,
+    }
+    if found.positions:
+        position = found.positions[0]
+        task = state.plan.tasks[position]
+        agent = answered(state.tickets[position]).get("agent_id")
+        delay = max(delay, actual_ms(state, position) - round(task.timeout / timedelta(milliseconds=1)))
+        known |= {
+            "ticket_id": found.affected[0],
+            "task_id": flow.specs[position].task_id,
+            "service_name": task.name,
+            "queue": task.queue,
+            "attempts": str(state.tickets[position].attempt),
+        }
+        if isinstance(agent, str) and agent:
+            known["worker_id"] = agent
+    return {**known, "delay_ms": str(max(0, delay))}
 
 
 def look_again_s(done: int, total: int) -> int:

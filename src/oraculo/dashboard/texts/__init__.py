@@ -6,9 +6,42 @@ from collections.abc import Callable, Mapping
 
 from oraculo.api.languages import preferred_language
 from oraculo.core.sentences import Language
-from oraculo.dashboard.texts import en, pauses, pt
+from oraculo.dashboard.texts import (
+    en,
+    foresight,
+    lists,
+    overview,
+    pauses,
+    plans,
+    policies,
+    pt,
+    run_page,
+    tools,
+    workers,
+)
 
-LANGUAGES: dict[str, Mapping[str, str]] = {"en": en.TEXTS | pauses.EN, "pt-BR": pt.TEXTS | pauses.PT}
+LANGUAGES: dict[str, Mapping[str, str]] = {
+    "en": en.TEXTS
+    | pauses.EN
+    | foresight.EN
+    | plans.EN
+    | policies.EN
+    | workers.EN
+    | overview.EN
+    | lists.EN
+    | run_page.EN
+    | tools.EN,
+    "pt-BR": pt.TEXTS
+    | pauses.PT
+    | foresight.PT
+    | plans.PT
+    | policies.PT
+    | workers.PT
+    | overview.PT
+    | lists.PT
+    | run_page.PT
+    | tools.PT,
+}
 _PAGE_LANGUAGE: dict[Language, str] = {"en": "en", "pt": "pt-BR"}
 NAMES = {"en": "English", "pt-BR": "Português"}
 SCRIPT_TEXT_PREFIX = "js."  # texts that scripts need

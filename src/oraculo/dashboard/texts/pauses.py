@@ -1,4 +1,4 @@
-"""What the pages say about pauses, in both languages."""
+"""What the pages say about pauses and breakers, in both languages."""
 
 from __future__ import annotations
 
@@ -50,6 +50,17 @@ _TEXTS = {  # key → English, Portuguese
     "js.ev.z.resumed": ("Goes on", "Segue"),
     "js.ev.z.resumed.because": ("Goes on: {reason}", "Segue: {reason}"),
     "js.status.paused": ("paused", "pausada"),
+    "breakers.title": ("Open breakers", "Disjuntores abertos"),
+    "breakers.note": (
+        "These destinations failed again and again: their orders wait until a probe is answered",
+        "Estes destinos falharam repetidamente: suas ordens esperam até que uma sonda seja respondida",
+    ),
+    "breakers.failures": ("Failures in a row", "Falhas seguidas"),
+    "breakers.next": ("Next probe", "Próxima sonda"),
+    "breakers.out": ("out now", "em curso"),
+    "breakers.probe": ("Probe now", "Sondar agora"),
+    "action.breaker_opened": ("Breaker opened", "Disjuntor aberto"),
+    "action.breaker_closed": ("Breaker closed", "Disjuntor fechado"),
 }
 EN = {key: texts[0] for key, texts in _TEXTS.items()}
 PT = {key: texts[1] for key, texts in _TEXTS.items()}

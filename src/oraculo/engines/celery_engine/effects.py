@@ -19,7 +19,7 @@ from celery import Celery
 
 from oraculo.backoff import backoff
 from oraculo.chunks import chunks_by_count
-from oraculo.core.effects import Begin, Effect, EndChildren, Evaluate, Notify, Publish, Recall
+from oraculo.core.effects import AskPolicies, Begin, Effect, EndChildren, Evaluate, Notify, Publish, Recall
 from oraculo.core.state import Orchestration
 from oraculo.engines.celery_engine.routes import ANNOUNCE, NOTICES, START, orders_queue
 from oraculo.ports.clock import Clock
@@ -27,6 +27,8 @@ from oraculo.ports.effects import EffectBacklog
 from oraculo.ports.work import Work
 from oraculo.runtime.effects.children import ChildRuns
 from oraculo.runtime.effects.evaluations import Evaluations
+from oraculo.runtime.effects.verdicts import Verdicts
+from oraculo.runtime.policies.asking import Policies
 
 log = structlog.get_logger("oraculo.celery")
 
@@ -142,7 +144,8 @@ class TaskSender:
 class CeleryEffectRunner:
     """The effect runner of an engine whose effects are carried out by tasks. Orders of orchestrations that are
     `scheduled` are left to the ceiling of the whole fleet; `held_back` tells how many wait there, in the process that
-    has it. Expressions are evaluated here, and children begin and end here; `report` takes what that gives."""
+    has it. Expressions are evaluated here, policies asked, and children begin and end here; `report` takes what that
+    gives."""
 
     def __init__(
         self,
@@ -152,11 +155,13 @@ class CeleryEffectRunner:
         *,
         report: Callable[[list[Work]], None],
         children: ChildRuns,
+        policies: Policies,
     ) -> None:
         self._sender = sender
         self._report = report
         self._children = children
         self._evaluations = Evaluations(report)
+        self._verdicts = Verdicts(policies, report)
         self._scheduled = scheduled
         self._held_back = held_back
 
@@ -170,6 +175,8 @@ class CeleryEffectRunner:
                     self._sender.notice(state.run, number, attempt)
                 case Evaluate():
                     self._evaluations.take(state)
+                case AskPolicies():
+                    self._verdicts.take(state)
                 case Recall():
                     pass  # a task looks up whether its orders may go
                 case Begin(tickets):
@@ -192,6 +199,7 @@ class CeleryEffectRunner:
 
     async def close(self) -> None:
         await self._evaluations.close()
+        await self._verdicts.close()
         await self._children.close()
         self._sender.close()
 

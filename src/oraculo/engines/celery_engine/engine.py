@@ -45,6 +45,7 @@ def celery_engine(ports: KernelPorts, options: KernelOptions, app: Celery) -> Ke
         lambda: 0 if ceiling is None else ceiling.held_back,
         report=queue.enqueue,
         children=ports.children,
+        policies=ports.policies,
     )
     answers = AnswerHandover(queue, sender)
     kernel = Kernel(
@@ -68,7 +69,11 @@ def celery_front(ports: KernelPorts, options: KernelOptions, app: Celery) -> Ker
     verify(app)
     queue, states = CommandQueue(), States(ports.store)
     effects = CeleryEffectRunner(
-        TaskSender(app, ports.clock), scheduled(options), report=queue.enqueue, children=ports.children
+        TaskSender(app, ports.clock),
+        scheduled(options),
+        report=queue.enqueue,
+        children=ports.children,
+        policies=ports.policies,
     )
     return Kernel(ports, options, queue, states, effects, stop_patience_s=STOP_PATIENCE_S)
 
@@ -99,7 +104,8 @@ class AnswerHandover:
 
 
 def _fits(work: Work) -> bool:
-    return isinstance(work.command, RecordResult) and len(work.body) <= TASK_MAX_BYTES
+    """True if a task can judge the body alone as it was judged here: nothing of it stood in headers."""
+    return isinstance(work.command, RecordResult) and len(work.body) <= TASK_MAX_BYTES and not work.fixed
 
 
 def _by_task(works: Sequence[Work]) -> dict[str, list[dict[str, str]]]:

@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from oraculo.core import policing
 from oraculo.core.commands import ConfirmDispatch, RecordResult, Start
 from oraculo.core.compensation import completed
-from oraculo.core.events import CompensationStarted, OrchestrationStarted
+from oraculo.core.events import CompensationStarted, OrchestrationStarted, TicketConcluded
 from oraculo.core.replay import cause_of, rebuild
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step, react
@@ -126,6 +127,8 @@ class WorkflowDecider:
         if state is not None:  # a workflow that began anew knows the plan without its parameters
             plan = state.plan
             one.events = [completed(plan, e) if isinstance(e, CompensationStarted) else e for e in one.events]
+            if state.policy is not None and state.policy.held:
+                one.events = [policing.completed(state, e) if isinstance(e, TicketConcluded) else e for e in one.events]
         state = rebuild([one], state)
         cause = cause_of(one.events)
         if isinstance(cause, RecordResult):
@@ -134,6 +137,7 @@ class WorkflowDecider:
         projected.news.append(done)
         if one.first == 1:
             self._cache.put(state)
+            transaction.hold(state)
         transaction.add(done, was_closed)
         return state
 

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
-from oraculo.core.effects import Effect, EndChildren, Evaluate, Notify, Recall
+from oraculo.core.effects import AskPolicies, Effect, EndChildren, Evaluate, Notify, Recall
 from oraculo.core.events import DispatchConfirmed, Event, NoticeDelivered, NoticeFailed, NoticeGivenUp
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.ports.effects import EffectBacklog
 from oraculo.ports.work import Work
-from oraculo.runtime.effects.owed import FilterOwed, OwedOrder, StillOwed
+from oraculo.runtime.effects.owed import FilterOwed, LookAt, OwedOrder, StillOwed
 from oraculo.runtime.effects.runner import EffectRunner
 from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
@@ -49,6 +49,7 @@ class IdempotentEffectRunner:
         report: Callable[[Sequence[Work]], None],
         still_owed: StillOwed,
         filter_owed: FilterOwed,
+        look_at: LookAt,
         ceiling: ConcurrencyCeiling[OwedOrder] | None = None,
     ) -> None:
         self._runner = EffectRunner(
@@ -57,6 +58,7 @@ class IdempotentEffectRunner:
             self._reported,
             still_owed,
             filter_owed=filter_owed,
+            look_at=look_at,
             ceiling=ceiling,
             confirm_delay_s=0.0,
         )
@@ -103,7 +105,7 @@ class IdempotentEffectRunner:
                 return None
             sent.notices.add(notice)
             return effect
-        if isinstance(effect, Evaluate | EndChildren | Recall):
+        if isinstance(effect, Evaluate | AskPolicies | EndChildren | Recall):
             return effect
         if state.pauses != sent.pauses:  # what a pause kept from being sent is sent now
             sent.orders = {order: True for order, confirmed in sent.orders.items() if confirmed}

@@ -63,9 +63,12 @@ class TemporalEngine:
         workflows = Workflows(self.connection, ports.clock, states)
         self.router = WorkflowRouter(queue, states, workflows, ports.store, ports.clock)
         effects = IdempotentEffectRunner(
-            ports, options, self.router.enqueue, states.still_owed, states.filter_owed, ceiling
+            ports, options, self.router.enqueue, states.still_owed, states.filter_owed, states.look_at, ceiling
         )
-        self.activities = JournalActivities(ports.store, ports.clock, queue, states, effects, ports.tokens)
+        by_hand = ports.signatures is None or not ports.signatures.answers_signed
+        self.activities = JournalActivities(
+            ports.store, ports.clock, queue, states, effects, ports.tokens, by_hand=by_hand
+        )
         decider = WorkflowDecider(states.cache)
         guard = WorkflowStarter(decider, workflows.begin)
         self.kernel = Kernel(ports, options, queue, states, effects, decider=decider, guard=guard)

@@ -28,6 +28,7 @@ from oraculo.runtime.kernel.commands import CommandQueue
 from oraculo.runtime.kernel.states import States
 from oraculo.runtime.token_ring import TokenRing
 from oraculo.wire import names
+from oraculo.wire.ticket_tokens import UNAUTHENTICATED
 
 log = structlog.get_logger("oraculo.temporal")
 
@@ -44,6 +45,8 @@ class JournalActivities:
         states: States,
         effects: IdempotentEffectRunner,
         tokens: TokenRing | None = None,
+        *,
+        by_hand: bool = True,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -51,6 +54,7 @@ class JournalActivities:
         self._states = states
         self._effects = effects
         self._tokens = tokens
+        self._by_hand = by_hand  # answers without a signature may count
 
     async def carry_out(self, report: StepReport) -> ConfirmedOrders | None:
         """Return when the steps are in the journal, and what they owe is on its way, with what a broker has confirmed
@@ -131,6 +135,8 @@ class JournalActivities:
         """Judge an answer by hand by its token; one that may not count is a dead letter when this returns."""
         answer = RecordResult(True, b"null", [], ticket=ticket)
         try:
+            if not self._by_hand:
+                raise WireError(UNAUTHENTICATED, "answers have to be signed; send it to a queue, or over HTTP")
             if self._tokens is not None:
                 self._tokens.judge(answer, local_name(correlation_id), token)
         except WireError as error:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from oraculo.core.events import (
+    AnswerHeld,
     AttemptFailed,
     ChildEnded,
     CompensationStarted,
@@ -57,7 +58,7 @@ def lean(event: Event) -> Event:
             return replace(event, added=Added(_lean_tasks(tasks), gates, lean_specs, windows))
         case TicketConcluded() | AttemptFailed() | TicketFailed() | LateAnswerKept() | ConflictingAnswerKept():
             return replace(event, dados=NOTHING)
-        case ChildEnded():
+        case ChildEnded() | AnswerHeld():
             return replace(event, dados=NOTHING)
         case SignalReceived():
             return replace(event, dados=NOTHING)

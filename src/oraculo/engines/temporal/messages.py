@@ -20,12 +20,14 @@ from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 
 from oraculo.core.commands import (
+    AllocateTicket,
     Approve,
     Cancel,
     Command,
     ConfirmCancel,
     ConfirmDispatch,
     Grow,
+    Judge,
     PauseRun,
     RecordDelivery,
     RecordResult,
@@ -33,10 +35,12 @@ from oraculo.core.commands import (
     Resolve,
     ResumeRun,
     Signal,
+    WithdrawTicket,
 )
 from oraculo.core.events import OrchestrationStarted
+from oraculo.core.policies import PolicyPoint, PolicySource
 from oraculo.core.step import Step
-from oraculo.core.vocabulary import Kind, Status, Verdict
+from oraculo.core.vocabulary import Cause, Kind, Status, Verdict
 from oraculo.ports.work import EngineCommand, EvaluatedTasks, Work
 from oraculo.wire import mensagem, names, payloads, records, strict_json
 
@@ -136,6 +140,10 @@ def pack_command(command: Command) -> list[Any]:
             return ["resume", reason, *_named(actor)]
         case RequeueTicket(position, attempt, actor):
             return ["requeue", position, attempt, *_named(actor)]
+        case WithdrawTicket(position, attempt, cause, worker, wait, actor):
+            return ["withdraw", position, attempt, cause, worker, wait, actor]
+        case AllocateTicket(position, attempt, allocation):
+            return ["allocate", position, attempt, allocation]
         case Approve(approved, by, reason, actor, None):
             return ["approve", approved, by, reason, *_named(actor)]
         case Approve(approved, by, reason, actor, task):
@@ -146,6 +154,8 @@ def pack_command(command: Command) -> list[Any]:
             return ["result", command]
         case Resolve(resolutions, output):
             return ["resolve", resolutions, output]
+        case Judge(point, tickets, findings, source):
+            return ["judge", point, tickets, findings, source]
         case Grow(owner, offset, count, total, _rows, _template, idle):
             return ["grow", owner, offset, count, total, idle]  # a workflow knows no data
         case _:
@@ -223,6 +233,13 @@ def unpack_item(item: Sequence[Any]) -> WorkflowCommand:
             return WorkflowCommand(ResumeRun(*given))
         case "requeue":
             return WorkflowCommand(RequeueTicket(*given))
+        case "withdraw":
+            position, attempt, cause, worker, wait, actor = given
+            due = None if wait is None else timedelta(seconds=wait)
+            return WorkflowCommand(WithdrawTicket(position, attempt, Cause(cause), worker, due, actor))
+        case "allocate":
+            position, attempt, allocation = given
+            return WorkflowCommand(AllocateTicket(position, attempt, records.revive_allocation(allocation)))
         case "approve":
             return WorkflowCommand(Approve(*given))
         case "signal":
@@ -232,6 +249,11 @@ def unpack_item(item: Sequence[Any]) -> WorkflowCommand:
             resolutions, output = given
             found = None if output is None else records.revive_resolution(output)
             return WorkflowCommand(Resolve([records.revive_resolution(one) for one in resolutions], found))
+        case "judge":
+            point, tickets, findings, source = given
+            pairs = [(position, attempt) for position, attempt in tickets]
+            said = [records.revive_finding(one) for one in findings]
+            return WorkflowCommand(Judge(PolicyPoint(point), pairs, said, PolicySource(**source)))
         case "grow":
             owner, offset, count, total, idle = given
             kept = [records.revive_idle(one) for one in idle]

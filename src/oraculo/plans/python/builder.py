@@ -58,6 +58,7 @@ class PlanBuilder(Mapping[str, Any]):
         timeout_s: float | None = None,
         correlation_id: str | None = None,
         labels: Sequence[str] = (),
+        unique: Values | None = None,
         webhook: str | None = None,
         queue: str | None = None,
     ) -> None:
@@ -67,7 +68,11 @@ class PlanBuilder(Mapping[str, Any]):
         self._input = input
         self._output = output
         self._more = _given(
-            timeout_s=timeout_s, correlation_id=correlation_id, labels=list(labels) or None, notify=notify or None
+            timeout_s=timeout_s,
+            correlation_id=correlation_id,
+            labels=list(labels) or None,
+            unique=unique,
+            notify=notify or None,
         )
         self._other: Params | None = None  # a request of another shape
         self._known: RequestDocument | None = None

@@ -26,6 +26,7 @@ from oraculo.plans.model import (
     SignalWait,
     TypeDocument,
     UndoRule,
+    UniqueRule,
     Wait,
     WaitNode,
 )
@@ -64,6 +65,7 @@ def _plan(request: RequestDocument) -> Iterable[str]:
         "timeout_s": options.timeout_s,
         "correlation_id": options.correlation_id,
         "labels": list(options.labels) or None,
+        "unique": None if options.unique is None else _unique(options.unique),
         "webhook": notify and notify.webhook,
         "queue": notify and notify.queue,
     }
@@ -73,6 +75,11 @@ def _plan(request: RequestDocument) -> Iterable[str]:
     if request.output is not None:
         yield f"plan.output = {_value(request.output, '')}"
     yield ""
+
+
+def _unique(rule: UniqueRule) -> dict[str, Any]:
+    found = {"mode": value_in("en", "modo", rule.mode.value), "window_s": rule.window_s, "key": rule.key}
+    return {word: value for word, value in found.items() if value is not None}
 
 
 def _task(name: str, node: Node) -> str:

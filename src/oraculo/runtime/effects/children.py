@@ -21,6 +21,7 @@ from oraculo.core.commands import Cancel, ConfirmCancel, ConfirmDispatch, Record
 from oraculo.core.digests import digest_of
 from oraculo.core.named_tasks import ChildSpec, named_in
 from oraculo.core.plan import Parent
+from oraculo.core.reuse import RetryFrom
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import local_name
 from oraculo.core.vocabulary import Status
@@ -43,7 +44,8 @@ Report = Callable[[list[Work]], None]
 
 @dataclass(frozen=True, slots=True)
 class ChildRequest:
-    """A child that is to begin, apart from the state of its parent."""
+    """A child that is to begin, apart from the state of its parent. `earlier` are the ids that it may have had in the
+    run that its parent tries again, the last attempt first; `origin` is that run."""
 
     name: str
     spec: ChildSpec
@@ -52,6 +54,8 @@ class ChildRequest:
     labels: tuple[str, ...]
     traceparent: str | None
     actor: str | None
+    earlier: tuple[str, ...] = ()
+    origin: int = 0
 
 
 class ChildIntake(Protocol):
@@ -60,6 +64,10 @@ class ChildIntake(Protocol):
     async def refresh_all_task_types(self) -> None: ...
 
     def child(self, wanted: ChildRequest, request: dict[str, Any]) -> Work: ...
+
+    async def child_again(self, work: Work, earlier: Orchestration) -> Work:
+        """The same work as a retry of a child that failed, from its failures; as it is where that cannot be."""
+        ...
 
 
 class ChildRuns:
@@ -115,7 +123,7 @@ class ChildRuns:
                 if isinstance(work, str):
                     report([_failed(one, "filha_recusada", work)])
                 else:
-                    works.append(work)
+                    works.append(await self._again(one, work))
                     asked.append(one)
             outcomes = await self._engine.submit(works, piecewise=True) if works else []
         except (StoreError, BusyError) as error:
@@ -143,6 +151,15 @@ class ChildRuns:
             return self._intake.child(wanted, named_children.request_of(wanted.spec, wanted.parameters))
         except (PlanError, WireError) as error:
             return str(error)
+
+    async def _again(self, wanted: ChildRequest, work: Work) -> Work:
+        """The work of a child whose parent is a retry: one that failed there goes on from its failures."""
+        assert self._engine is not None and self._intake is not None
+        for name in wanted.earlier:
+            state = await self._engine.state_of(name)
+            if state is not None and state.plan.parent is not None and state.plan.parent.run == wanted.origin:
+                return await self._intake.child_again(work, state)
+        return work
 
     # -- end ---------------------------------------------------------------------------------------------------------
 
@@ -219,7 +236,19 @@ def _wanted(state: Orchestration, position: int, attempt: int) -> ChildRequest:
         state.plan.labels,
         state.traceparent,
         state.actor,
+        _earlier(state, position) if attempt == 1 else (),
+        0 if state.origin is None else state.origin.run,
     )
+
+
+def _earlier(state: Orchestration, position: int) -> tuple[str, ...]:
+    """The ids that a child may have had in the run that its parent tries again."""
+    origin = state.origin
+    if origin is None or origin.mode is not RetryFrom.FAILURES:
+        return ()
+    first = origin.correlation_id + children.child_id(state, position, 1).removeprefix(state.correlation_id)
+    attempts = range(state.plan.tasks[position].max_attempts, 1, -1)
+    return (*(f"{first}~{attempt}" for attempt in attempts), first)
 
 
 def _failed(one: ChildRequest, code: str, why: str) -> Work:

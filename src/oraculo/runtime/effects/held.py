@@ -1,4 +1,4 @@
-"""Orders whose destination is paused. They are owed, and go when it is not paused any more."""
+"""Orders that may not go now: their destination is paused, or its breaker is open. They are owed, and go later."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from oraculo.runtime.effects.owed import OwedOrder
 
 
 class HeldOrders:
-    """`holds` says which queues are paused."""
+    """`holds` says of an order whether it may not go now."""
 
-    def __init__(self, holds: Callable[[str], bool]) -> None:
+    def __init__(self, holds: Callable[[OwedOrder], bool]) -> None:
         self._holds = holds
         self._queues: dict[str, dict[tuple[int, int, int], OwedOrder]] = {}
 
@@ -18,8 +18,8 @@ class HeldOrders:
         return sum(len(orders) for orders in self._queues.values())
 
     def take(self, owed: OwedOrder) -> bool:
-        """Keep an order if its destination is paused; return whether it was kept."""
-        if not self._holds(owed.queue):
+        """Keep an order if it may not go now; return whether it was kept."""
+        if not self._holds(owed):
             return False
         self._queues.setdefault(owed.queue, {})[owed.order] = owed
         return True
@@ -32,7 +32,18 @@ class HeldOrders:
     def orders(self) -> list[OwedOrder]:
         return [one for orders in self._queues.values() for one in orders.values()]
 
+    def of(self, queue: str) -> list[OwedOrder]:
+        """The orders that are kept for a queue, the oldest first."""
+        return list(self._queues.get(queue, {}).values())
+
+    def drop(self, owed: OwedOrder) -> None:
+        """Forget an order that is not wanted any more."""
+        self._queues.get(owed.queue, {}).pop(owed.order, None)
+
     def release(self) -> list[OwedOrder]:
-        """Return the orders of destinations that are not paused any more."""
-        opened = [queue for queue in self._queues if not self._holds(queue)]
-        return [one for queue in opened for one in self._queues.pop(queue).values()]
+        """Return the orders that may go now."""
+        released = [one for one in self.orders if not self._holds(one)]
+        for one in released:
+            del self._queues[one.queue][one.order]
+        self._queues = {queue: orders for queue, orders in self._queues.items() if orders}
+        return released

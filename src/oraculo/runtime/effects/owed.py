@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,6 +12,9 @@ from oraculo.ports.broker import Outgoing
 
 # Filters out (position, attempt) pairs of a run that are known to be settled.
 StillOwed = Callable[[int, Sequence[tuple[int, int]]], Sequence[tuple[int, int]]]
+
+# Learns how far these runs are in a store that others write to, before `FilterOwed` is asked. Raises StoreError.
+LookAt = Callable[[Sequence[int]], Awaitable[None]]
 
 
 class FilterOwed(Protocol):
@@ -25,6 +28,10 @@ class FilterOwed(Protocol):
 
 async def keep_all(run: int, tickets: Sequence[tuple[int, int]], *, running_too: bool) -> Sequence[tuple[int, int]]:
     return tickets
+
+
+async def look_at_nothing(runs: Sequence[int]) -> None:
+    """For engines whose `FilterOwed` asks the store itself."""
 
 
 @dataclass(slots=True)

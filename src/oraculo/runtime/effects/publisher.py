@@ -8,7 +8,6 @@ for room there, holds up no other, and one that no broker will ever take is refu
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,10 +39,11 @@ class Receivers:
     refused: Callable[[OwedOrder, str], None]
     postponed: Callable[[Sequence[OwedOrder], str], None]
     wanted: Callable[[Sequence[OwedOrder]], Awaitable[Sequence[OwedOrder]]]
-    write: Callable[[Sequence[OwedOrder]], Iterator[Outgoing]]
+    write: Callable[[Sequence[OwedOrder], datetime], Iterator[Outgoing]]
     prepare: Callable[[Sequence[OwedOrder]], Awaitable[None] | None] = lambda _orders: None  # before they are written
     sign: Callable[[Iterable[OwedOrder]], Awaitable[None] | None] = lambda _orders: None  # before a batch is made
     recalled: Callable[[OwedOrder], bool] = lambda _order: False  # it may not go any more
+    may_recall: Callable[[], bool] = lambda: True  # False: `recalled` is so of none
 
 
 class Publisher:
@@ -117,33 +117,36 @@ class Publisher:
     async def _next_batch(self) -> list[OwedOrder]:
         """Take orders of all runs in turns and write their messages."""
         batch: list[OwedOrder] = []
-        size = 0
+        size, now = 0, self._clock.now()
         if (signing := self._to.sign(self._owed.upcoming(BATCH_MAX_ORDERS))) is not None:
             await signing
         while self._owed and len(batch) < BATCH_MAX_ORDERS and size < BATCH_MAX_BYTES:
-            share = deque(self._going(self._owed.take(BATCH_MAX_ORDERS - len(batch))))
-            if (preparing := self._to.prepare(list(share))) is not None:
+            share = self._going(self._owed.take(BATCH_MAX_ORDERS - len(batch)))
+            if (preparing := self._to.prepare(share)) is not None:
                 self._in_flight += len(share)
                 try:
                     await preparing
                 finally:
                     self._in_flight -= len(share)
-            messages = self._to.write(list(share))
-            while share and size < BATCH_MAX_BYTES:
-                one = share.popleft()
+            messages = self._to.write(share, now)
+            for number, one in enumerate(share):
+                if size >= BATCH_MAX_BYTES:
+                    self._owed.put_back(share[number:])
+                    break
                 try:
                     one.message = next(messages)
                 except Exception as error:
                     self._to.refused(one, f"it cannot be written: {error}")
-                    messages = self._to.write(list(share))
+                    messages = self._to.write(share[number + 1 :], now)
                     continue
                 batch.append(one)
                 size += len(one.message.body)
-            self._owed.put_back(share)
         return batch
 
     def _going(self, owed: Sequence[OwedOrder]) -> Sequence[OwedOrder]:
         """Leave out orders that a pause has recalled: they are taken anew after it."""
+        if not self._to.may_recall():
+            return owed
         return [one for one in owed if not self._to.recalled(one)]
 
     def renew(self, run: int, pauses: int) -> set[tuple[int, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,8 +17,10 @@ import structlog
 from oraculo.core.consolidation import collected
 from oraculo.core.flow.profile import flow_in
 from oraculo.core.state import Orchestration
+from oraculo.core.tenants import tenant_of
 from oraculo.core.vocabulary import Kind
-from oraculo.ports.order_data import OrderData, StoredData
+from oraculo.ports.data_keys import UnknownDataKeyError
+from oraculo.ports.order_data import OpenedData, OrderData, StoredData
 from oraculo.wire import strict_json
 from oraculo.wire.order_links import OrderLinks
 from oraculo.wire.payloads import data_key
@@ -28,16 +30,24 @@ log = structlog.get_logger("oraculo.perform")
 REMEMBERED_MAX = 1000  # stored data, so that many orders store them once
 KEPT_LONGER = timedelta(hours=1)  # than the order allows, for work that begins late
 SWEEP_INTERVAL_S = 600.0
+WRITTEN_ITEM_MAX_BYTES = 5  # that a ticket without data adds to the list of a map: null and a comma
 
 
 class OrderReferences:
     """Orders whose data have more than `limit` bytes refer to them."""
 
-    def __init__(self, data: OrderData, links: OrderLinks, limit: int) -> None:
+    def __init__(
+        self, data: OrderData, links: OrderLinks, limit: int, reload_keys: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._reload_keys = reload_keys
         self.data = data
         self.links = links
         self._limit = limit
         self._stored: OrderedDict[tuple[int, object], tuple[StoredData, datetime]] = OrderedDict()
+
+    def may_refer(self, state: Orchestration) -> bool:
+        """False when all that an orchestration holds is not too much for an order."""
+        return state.data_bytes + WRITTEN_ITEM_MAX_BYTES * len(state.tickets) > self._limit
 
     def prepare(self, state: Orchestration, positions: Iterable[int], now: datetime) -> list[tuple[object, Any]]:
         """(key, items) of the data of these orders that have to be stored first. Data are looked at once, however many
@@ -62,9 +72,10 @@ class OrderReferences:
 
     async def store(self, state: Orchestration, wanted: list[tuple[object, Any]], until: datetime) -> None:
         """Store what `prepare` found. Whatever goes wrong with that stops no order."""
+        tenant = tenant_of(state.correlation_id)
         for key, items in wanted:
             try:
-                stored = await asyncio.to_thread(self.data.put, _chunks(items), until)
+                stored = await asyncio.to_thread(self.data.put, _chunks(items), until, tenant)
                 await asyncio.to_thread(self.links.load)
             except Exception as error:
                 log.warning("collected data cannot be stored; orders carry them", error=str(error))
@@ -77,13 +88,26 @@ class OrderReferences:
     def refer(self, state: Orchestration, position: int, until: datetime) -> dict[str, Any] | None:
         """What an order says of its data instead of carrying them; None when it carries them: they are small, or could
         not be stored."""
-        if state.plan.tasks[position].kind is not Kind.EXECUCAO:
+        if not self._stored or state.plan.tasks[position].kind is not Kind.EXECUCAO:
             return None
         found = self._stored.get((state.run, data_key(state, position)))
         if found is None or found[1] < until:
             return None
         stored, kept = found
         return {"url": self.links.url(stored.digest, kept), "sha256": stored.digest, "bytes": stored.size}
+
+    async def open(self, digest: str) -> OpenedData | None:
+        """The stored data of that digest; None when there are none, or they cannot be read any more."""
+        try:
+            return await asyncio.to_thread(self.data.open, digest)
+        except UnknownDataKeyError:  # another process has made it meanwhile
+            if self._reload_keys is None:
+                return None
+        await self._reload_keys()
+        try:
+            return await asyncio.to_thread(self.data.open, digest)
+        except UnknownDataKeyError:
+            return None
 
     async def run(self, now: Any) -> None:
         """Forget what is not needed any more, for ever. `now` gives the time."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from datetime import datetime
 
 import structlog
 
 from oraculo.core.commands import RecordResult
-from oraculo.core.effects import Begin, Effect, EndChildren, Evaluate, Notify, Publish, Recall
+from oraculo.core.effects import AskPolicies, Begin, Effect, EndChildren, Evaluate, Notify, Publish, Recall
+from oraculo.core.reasons import MESSAGE_REFUSED
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import local_name
 from oraculo.core.ticket_id import ticket_id
@@ -26,11 +27,12 @@ from oraculo.runtime.effects.confirmations import CONFIRM_DELAY_S, Confirmations
 from oraculo.runtime.effects.evaluations import Evaluations
 from oraculo.runtime.effects.held import HeldOrders
 from oraculo.runtime.effects.notices import Notices
-from oraculo.runtime.effects.owed import FilterOwed, OwedOrder, StillOwed, keep_all
+from oraculo.runtime.effects.owed import FilterOwed, LookAt, OwedOrder, StillOwed, keep_all, look_at_nothing
 from oraculo.runtime.effects.pacing import RetryPacer
 from oraculo.runtime.effects.postponed import Postponed
 from oraculo.runtime.effects.publisher import Publisher, Receivers
 from oraculo.runtime.effects.references import KEPT_LONGER, deadline
+from oraculo.runtime.effects.verdicts import Verdicts
 from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling, score_of
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
 from oraculo.wire.ticket_tokens import TicketClaim
@@ -40,8 +42,9 @@ log = structlog.get_logger("oraculo.perform")
 
 class EffectRunner:
     """`report` takes the commands that outcomes become; `still_owed` filters out orders that are known to be settled,
-    `filter_owed` asks the store as well; `ceiling` holds orders of Fluxo C back while too many tickets are with
-    workers."""
+    `filter_owed` asks the store as well, `look_at` what others wrote there; `ceiling` holds orders of Fluxo C back
+    while too many tickets are with workers; with `fleet_ceiling` those of plans that a journal can tell apart come from
+    the ceiling of the fleet instead (`order`)."""
 
     def __init__(
         self,
@@ -51,7 +54,9 @@ class EffectRunner:
         still_owed: StillOwed = lambda _run, tickets: tickets,
         *,
         filter_owed: FilterOwed = keep_all,
+        look_at: LookAt = look_at_nothing,
         ceiling: ConcurrencyCeiling[OwedOrder] | None = None,
+        fleet_ceiling: bool = False,
         confirm_delay_s: float = CONFIRM_DELAY_S,
     ) -> None:
         self._broker = ports.broker
@@ -62,7 +67,10 @@ class EffectRunner:
         self._report = report
         self._still_owed = still_owed
         self._filter_owed = filter_owed
+        self._look_at = look_at
         self._ceiling = ceiling
+        self._fleet_ceiling = fleet_ceiling
+        self.held_back_by_fleet: Callable[[], int] = lambda: 0
         self._confirmations = Confirmations(report, still_owed, confirm_delay_s)
         receivers = Receivers(
             self._confirmed,
@@ -73,6 +81,7 @@ class EffectRunner:
             self._prepare,
             self._sign,
             self._is_recalled,
+            self._may_recall,
         )
         self._publisher = Publisher(ports.broker, ports.clock, receivers)
         self._postponed = Postponed(self._publisher.add_wanted)
@@ -81,10 +90,13 @@ class EffectRunner:
         self._notices = Notices(ports.broker, ports.notifier, report, ports.store.result, ports.children)
         self._children = ports.children
         self._evaluations = Evaluations(report)
-        gate = ports.gate
-        self._held = HeldOrders((lambda _queue: False) if gate is None else gate.holds)
-        if gate is not None:
-            gate.listen(self._release)
+        self._verdicts = Verdicts(ports.policies, report)
+        self._gate, self._breakers = ports.gate, ports.breakers
+        self._held = HeldOrders(self._may_not_go)
+        if self._gate is not None:
+            self._gate.listen(self._release)
+        if self._breakers is not None:
+            self._breakers.listen(self._release, self._probe_of)
         self._recalls: dict[int, int] = {}  # run → how many pauses it had when its orders were recalled last
         self._published = 0
 
@@ -101,6 +113,8 @@ class EffectRunner:
                         self._notices.take(state, number, attempt)
                 case Evaluate():
                     self._evaluations.take(state)
+                case AskPolicies():
+                    self._verdicts.take(state)
                 case Recall():
                     self._recalls[state.run] = state.pauses
                 case Begin(tickets):
@@ -108,18 +122,34 @@ class EffectRunner:
                 case EndChildren(tickets):
                     self._children.end(state, tickets, self._report)
 
+    @property
+    def failing_since(self) -> datetime | None:
+        """Since when nothing can be published."""
+        return self._publisher.failing_since
+
+    def order(self, state: Orchestration, tickets: Iterable[tuple[int, int]]) -> None:
+        """Publish orders that the ceiling of the fleet lets out."""
+        now = self._clock.now()
+        for position, attempt in self._not_under_way(state, list(tickets)) if state.pauses else tickets:
+            since = state.tickets[position].dispatched_at if attempt == 1 else None
+            self._send(OwedOrder(state, position, attempt, since or now, pauses=state.pauses))
+        self._publisher.go()
+
     def _take_orders(self, state: Orchestration, tickets: Sequence[tuple[int, int]]) -> None:
+        if self._fleet_ceiling and state.plan.profile.has_journal_ceiling:
+            return
         now = self._clock.now()
         ceiling = self._ceiling if state.plan.profile.has_ceiling else None
         if state.pauses:
             tickets = self._not_under_way(state, tickets)
+        pauses, pacer = state.pauses, self._pacer
         for position, attempt in tickets:
             since = state.tickets[position].dispatched_at if attempt == 1 else None
-            owed = OwedOrder(state, position, attempt, since or now, pauses=state.pauses)
+            owed = OwedOrder(state, position, attempt, since or now, None, pauses)
             if ceiling is not None:
                 ceiling.add(owed.order, score_of(state, position, owed.since, self._clock), owed)
-            else:
-                self._send(owed)
+            elif attempt == 1 or pacer is None or pacer.may_go(owed):
+                self._publisher.add(owed)
         if ceiling is not None:
             self._let_out(ceiling)
         self._publisher.go()
@@ -170,25 +200,57 @@ class EffectRunner:
 
     def _is_recalled(self, owed: OwedOrder) -> bool:
         """Return whether it may not go now: its orchestration was paused after it was taken, and asks for it anew when
-        it goes on; or its destination is paused, and it is kept until that is over."""
+        it goes on; or its destination is paused, or its breaker open, and it is kept until that is over."""
         return owed.pauses < self._recalls.get(owed.run, 0) or self._held.take(owed)
 
+    def _may_recall(self) -> bool:
+        """False while nothing is paused and no breaker has ever opened: no order is recalled then."""
+        gate, breakers = self._gate, self._breakers
+        if self._recalls or (gate is not None and gate.any_paused):
+            return True
+        return breakers is not None and breakers.any_known
+
+    def _may_not_go(self, owed: OwedOrder) -> bool:
+        if self._gate is not None and self._gate.holds(owed.queue):
+            return True
+        return self._breakers is not None and not self._breakers.lets_through(owed.queue, owed.order)
+
+    async def _probe_of(self, queue: str) -> tuple[int, int, int] | None:
+        """The oldest order that is kept for a queue and still wanted; None while the queue is paused."""
+        if self._gate is not None and self._gate.holds(queue):
+            return None
+        for owed in self._held.of(queue):
+            recalled = owed.pauses < self._recalls.get(owed.run, 0)
+            if not recalled and await self._all_wanted([owed]):
+                return owed.order
+            self._held.drop(owed)
+        return None
+
     def _release(self) -> None:
-        """Send what was kept for destinations that are not paused any more, as far as it is still wanted."""
+        """Send what was kept and may go now, as far as it is still wanted."""
         released = self._held.release()
         ceiling = self._ceiling
-        self._publisher.add_wanted([one for one in released if ceiling is None or not _is_limited(one)])
+        self._publisher.add_wanted([one for one in released if ceiling is None or not self._is_limited(one)])
         for owed in released:
-            if ceiling is not None and _is_limited(owed):
+            if ceiling is not None and self._is_limited(owed):
                 ceiling.add(owed.order, score_of(owed.state, owed.position, owed.since, self._clock), owed)
         if ceiling is not None:
             self._let_out(ceiling)
+
+    def _is_limited(self, owed: OwedOrder) -> bool:
+        """Return whether the ceiling of this process holds it back."""
+        profile = owed.state.plan.profile
+        return profile.has_ceiling and not (self._fleet_ceiling and profile.has_journal_ceiling)
 
     async def _all_wanted(self, owed: Sequence[OwedOrder]) -> Sequence[OwedOrder]:
         """Filter out orders that their tickets need no longer. While the store is away all are kept."""
         by_run: dict[tuple[int, bool], list[OwedOrder]] = {}
         for one in owed:
             by_run.setdefault((one.run, self._broker.forgets(one.queue)), []).append(one)
+        try:
+            await self._look_at(list({run for run, _ in by_run}))
+        except StoreError:
+            return owed
         kept: list[OwedOrder] = []
         for (run, running_too), orders in by_run.items():
             pairs = [(one.position, one.attempt) for one in orders]
@@ -199,16 +261,18 @@ class EffectRunner:
             kept += [one for one, pair in zip(orders, pairs, strict=True) if pair in left]
         return kept
 
-    def _write(self, owed: Sequence[OwedOrder]) -> Iterator[Outgoing]:
+    def _write(self, owed: Sequence[OwedOrder], now: datetime) -> Iterator[Outgoing]:
         """Write the messages of orders of one run, which may have been taken at different times."""
-        now = self._clock.now()
-        for _, together in groupby(owed, lambda one: id(one.state)):
-            orders = list(together)
-            yield from self._writer.write(orders[0].state, [(one.position, one.attempt) for one in orders], now)
+        first = 0
+        for number in range(1, len(owed) + 1):
+            if number == len(owed) or owed[number].state is not owed[first].state:
+                pairs = [(one.position, one.attempt) for one in owed[first:number]]
+                yield from self._writer.write(owed[first].state, pairs, now)
+                first = number
 
     def _prepare(self, owed: Sequence[OwedOrder]) -> Awaitable[None] | None:
         """Store what these orders, which are of one run, are too large to carry; None when that is nothing."""
-        if self._references is None or not owed:
+        if self._references is None or not owed or not self._references.may_refer(owed[0].state):
             return None
         state, now = owed[0].state, self._clock.now()
         wanted = self._references.prepare(state, [one.position for one in owed], now)
@@ -236,7 +300,7 @@ class EffectRunner:
         queue = owed.queue
         log.error("the broker will never take this message", queue=queue, run=owed.run, reason=reason)
         problem: list[dict[str, object]] = [
-            {"codigo": "mensagem_recusada", "mensagem": f"{queue}: {reason}", "definitivo": True}
+            {"codigo": MESSAGE_REFUSED, "mensagem": f"{queue}: {reason}", "definitivo": True}
         ]
         failed = RecordResult(False, b"null", problem, True, ticket_id(owed.run, owed.position), owed.attempt)
         self._report([Work(failed, run=owed.run)])
@@ -267,6 +331,7 @@ class EffectRunner:
             self._pacer.close()
         await self._notices.close()
         await self._evaluations.close()
+        await self._verdicts.close()
         await self._children.close()
         await self._publisher.close()
 
@@ -292,14 +357,10 @@ class EffectRunner:
             + len(self._evaluations)
             + len(self._children)
             + len(self._confirmations),
-            held_back=0 if self._ceiling is None else len(self._ceiling),
+            held_back=self.held_back_by_fleet() + (0 if self._ceiling is None else len(self._ceiling)),
             paused=len(self._held),
             oldest=min(heads, default=None),
             published=self._published,
             failing_since=self._publisher.failing_since,
             without_queue=self._postponed.counts,
         )
-
-
-def _is_limited(owed: OwedOrder) -> bool:
-    return owed.state.plan.profile.has_ceiling

@@ -17,11 +17,12 @@ from typing import Any
 
 import structlog
 
-from oraculo.core.access import BROKER, Actor
-from oraculo.core.commands import Start
+from oraculo.core.access import BROKER, Actor, PrincipalKind
+from oraculo.core.commands import Approve, Start
 from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, plan_of
 from oraculo.core.flow.decision import Course, Decision
 from oraculo.core.plan import NoticeTargets
+from oraculo.core.replay import rebuild
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.core.vocabulary import Kind, Priority
 from oraculo.errors import BrokerError, DuplicateCorrelationError, PlanError, UnknownIdError, WireError
@@ -76,7 +77,8 @@ def key_of(plan_id: str) -> str:
 
 class PlanIntake:
     """Turns decisions and plans into orchestrations. `decode` reads a record in whatever form it came; `tokens` judges
-    results of tickets by their tokens, which are not looked at without it."""
+    results of tickets by their tokens, which are not looked at without it. `believes_messages`: a plan from a broker
+    that says that it was approved needs no other approval."""
 
     def __init__(
         self,
@@ -90,6 +92,8 @@ class PlanIntake:
         trace: Trace = pass_on,
         tokens: TokenRing | None = None,
         queues: names.QueueNames = names.USUAL,
+        *,
+        believes_messages: bool = True,
     ) -> None:
         self._engine = engine
         self._store = store
@@ -101,6 +105,7 @@ class PlanIntake:
         self._trace = trace
         self._tokens = tokens
         self._queues = queues
+        self._believes_messages = believes_messages
 
     # -- over HTTP and from Python -----------------------------------------------------------------------------------
 
@@ -125,6 +130,7 @@ class PlanIntake:
                 decision = replace(decision, correlation_id=name)
             if priority is not None and decision.plan is not None:
                 decision = replace(decision, plan=replace(decision.plan, priority=priority))
+            decision = self._as_believed(decision, actor)
             work = self._work(decision, within, notify, traceparent, actor)
         except (WireError, PlanError) as error:
             self._requests.validations["invalid"] += 1
@@ -163,7 +169,7 @@ class PlanIntake:
         try:
             value = self._decode(READ, raw)
             plan_id = str(value.get("plan_id") or "")
-            decision = decision_of(value)
+            decision = self._as_believed(decision_of(value), BROKER)
             work = self._work(decision, None, NoticeTargets(), trace_context.of_message(None, headers), BROKER)
         except (WireError, PlanError) as error:
             self._requests.validations["invalid"] += 1
@@ -233,11 +239,23 @@ class PlanIntake:
             found = keys.get(key_of(work.correlation_id))
             if work.command is not None and found is not None:
                 work.run = found.run
+                await self._refuse_own(work)
             elif work.command is not None:
                 detail = f"there is no plan {work.correlation_id[:128]!r}"
                 work.command = None
                 work.dead = DeadLetter(work.queue, "unknown_plan", detail, work.body, work.correlation_id[:128])
         return await self._submit(works)
+
+    async def _refuse_own(self, work: Work) -> None:
+        """Make a dead letter of a signed approval by the key that submitted the plan."""
+        said = work.command
+        if not isinstance(said, Approve) or not said.approved or said.actor == BROKER.id:
+            return
+        recorded = (await self._store.load([work.run])).get(work.run)
+        if recorded is not None and rebuild(recorded).actor == said.actor:
+            detail = f"the key {said.actor} submitted this plan; another one has to approve it"
+            work.command = None
+            work.dead = DeadLetter(work.queue, "own_plan", detail, work.body, work.correlation_id[:128])
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -271,8 +289,16 @@ class PlanIntake:
         run = self._engine.next_run()
         fingerprint = _fingerprint(plan)
         trace = self._trace(traceparent or _trace_of(plan), run)
-        start = Start(run, name, made, fingerprint, trace, actor.id)
+        start = Start(run, name, self._requests.govern(made), fingerprint, trace, actor.id)
         return Work(start, name, key=Key(key_of(plan.plan_id), fingerprint, run))
+
+    def _as_believed(self, decision: Decision, actor: Actor) -> Decision:
+        """Pass over that a plan says that it was approved, unless this actor may say so: no key approves what it
+        submits."""
+        believed = self._believes_messages if actor.kind is PrincipalKind.BROKER else actor.sees_all
+        if decision.plan is None or not decision.plan.says_approved or believed:
+            return decision
+        return replace(decision, plan=replace(decision.plan, says_approved=False))
 
     async def _name(self, works: list[Work]) -> None:
         """An intent may have more than one plan, and all of them carry its correlation_id. The first plan goes by that

@@ -1,4 +1,8 @@
-"""The queue of commands before the commit loop, with back-pressure for callers that hand in too much."""
+"""The queue of commands before the commit loop, with back-pressure for callers that hand in too much.
+
+Progress comes before intake: answers, confirmations, timers and questions about runs that exist are taken before
+requests that open new ones, so that more requests than can be served make new ones wait, and not the work under way.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
+from oraculo.core.commands import Start
 from oraculo.ports.work import Fate, Outcome, Work
 
 QUEUE_LIMIT_COMMANDS = 20_000  # above it, callers of `submit` wait
+INTAKE_SHARE_PARTS = 8  # one part in so many of a batch is for requests, however much other work there is
 _NOT_YET = Outcome(Fate.RETRY)
 
 
@@ -40,25 +46,26 @@ class CommandQueue:
 
     def __init__(self, limit: int = QUEUE_LIMIT_COMMANDS) -> None:
         self._limit = limit
-        self._queue: deque[Work] = deque()
+        self._progress: deque[Work] = deque()  # commands for runs that exist, and all that no caller waits for
+        self._intake: deque[Work] = deque()  # requests of callers that open runs
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._taking = False  # a batch was taken, and the next one was not asked for yet
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._progress) + len(self._intake)
 
     @property
     def idle(self) -> bool:
         """True when nothing waits and nothing that was taken is still being worked on."""
-        return not self._queue and not self._taking
+        return not self._progress and not self._intake and not self._taking
 
     async def submit(self, works: list[Work], *, piecewise: bool = False) -> list[Outcome]:
         """Return once all of it is durable; see ports/engine.py."""
         if not works:
             return []
-        if len(self._queue) > self._limit:
+        if len(self) > self._limit:
             self._room.clear()
             await self._room.wait()
         group = Group(len(works), asyncio.get_running_loop().create_future(), piecewise)
@@ -68,30 +75,35 @@ class CommandQueue:
         return await group.future
 
     def enqueue(self, works: Sequence[Work]) -> None:
-        """Queue work that no caller waits for."""
-        self._queue.extend(works)
+        """Queue work; of what a caller waits for, requests that open runs come after all the rest."""
+        for work in works:
+            opens = work.group is not None and type(work.command) is Start
+            (self._intake if opens else self._progress).append(work)
         self._arrived.set()
 
     async def take(self, limit: int) -> list[Work]:
-        """Wait for work and return up to `limit` pieces, in the order they came."""
-        queue = self._queue
-        if not queue:
+        """Wait for work and return up to `limit` pieces: first what moves runs on, each kind in the order it came."""
+        progress, intake = self._progress, self._intake
+        if not progress and not intake:
             self._taking = False
             self._arrived.clear()
             await self._arrived.wait()
         self._taking = True
-        works = [queue.popleft() for _ in range(min(limit, len(queue)))]
-        if not self._room.is_set() and len(queue) < self._limit:
+        kept = min(len(intake), max(1, limit // INTAKE_SHARE_PARTS))  # so that requests do not wait for ever
+        works = [progress.popleft() for _ in range(min(limit - kept, len(progress)))]
+        works += [intake.popleft() for _ in range(min(limit - len(works), len(intake)))]
+        if not self._room.is_set() and len(self) < self._limit:
             self._room.set()
         return works
 
     def requeue_internal(self, works: Sequence[Work]) -> None:
         """Put work that no caller waits for back to the head: confirmations, outcomes of notices and timers are not
         sent again by anything else."""
-        self._queue.extendleft(work for work in reversed(works) if work.group is None)
+        self._progress.extendleft(work for work in reversed(works) if work.group is None)
 
     def refuse_all(self, error: BaseException) -> None:
         """Tell every caller that its work will not be done, and forget it."""
-        for work in self._queue:
-            work.fail(error)
-        self._queue.clear()
+        for queue in (self._progress, self._intake):
+            for work in queue:
+                work.fail(error)
+            queue.clear()

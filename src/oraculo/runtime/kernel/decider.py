@@ -12,7 +12,7 @@ from typing import Protocol
 import structlog
 
 from oraculo.core import children
-from oraculo.core.commands import Command, Grow, RecordResult, Resolve, Start
+from oraculo.core.commands import Command, Grow, Judge, RecordResult, Resolve, Start
 from oraculo.core.state import Orchestration
 from oraculo.core.step import step
 from oraculo.core.tenants import local_name
@@ -21,12 +21,14 @@ from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import LockRequest
 from oraculo.ports.work import FATE_OF, EngineCommand, EvaluatedTasks, Fate, Outcome, Work
 from oraculo.runtime.kernel.cache import StateCache
-from oraculo.runtime.kernel.transaction import BROKEN, Transaction
+from oraculo.runtime.kernel.transaction import BROKEN, Transaction, unique_key
 
 log = structlog.get_logger("oraculo.handle")
 
 
 Evaluate = Callable[[Orchestration], Sequence[Resolve | Grow]]
+Known = Callable[[Orchestration], Sequence[Judge]]
+VERDICTS_MAX_ROUNDS = 4  # of verdicts that are known, in one step: a plan, its tickets, and what those lead to
 
 
 class Decider(Protocol):
@@ -51,20 +53,25 @@ class CommitGuard(Protocol):
 
 class CoreDecider:
     """Steps the core with the command, on the state in memory that `locks` brought up to date. `evaluate` gives what
-    expressions that the state asks for are; without it they stay owed, as what needs too long does."""
+    expressions that the state asks for are; without it they stay owed, as what needs too long does. `known` gives the
+    verdicts of policies that need not be asked for."""
 
-    def __init__(self, cache: StateCache, evaluate: Evaluate | None = None) -> None:
+    def __init__(self, cache: StateCache, evaluate: Evaluate | None = None, known: Known | None = None) -> None:
         self._cache = cache
         self._evaluate = evaluate
+        self._known_verdicts = known
 
     def locks(self, works: Sequence[Work]) -> LockRequest:
         cache = self._cache
         known: dict[int, int] = {}
         names: set[str] = set()
         keys: set[str] = set()
+        unique: set[str] = set()
         for work in works:
             if work.key is not None:
                 keys.add(work.key.key)
+            if isinstance(work.command, Start) and work.command.plan.unique is not None:
+                unique.add(unique_key(work.correlation_id, work.command.plan.unique))
             if work.fresh:
                 continue
             parent = work.command.plan.parent if isinstance(work.command, Start) else None
@@ -77,7 +84,7 @@ class CoreDecider:
                 known[run] = 0 if state is None else state.version
             elif work.correlation_id:
                 names.add(work.correlation_id)
-        return LockRequest(known, sorted(names), sorted(keys))
+        return LockRequest(known, sorted(names), sorted(keys), sorted(unique))
 
     def decide(self, work: Work, transaction: Transaction, at: datetime | None = None) -> Outcome:
         """As the protocol says. `at`: the instant of the step, when it is not that of the transaction."""
@@ -86,10 +93,10 @@ class CoreDecider:
         command = work.command
         if command is None:
             return Outcome(Fate.IDLE)
-        if isinstance(command, EngineCommand):
-            raise TypeError(f"{type(command).__name__} is not for the core")
         if isinstance(command, Start):
             return self._start(work, command, transaction)
+        if isinstance(command, EngineCommand):
+            raise TypeError(f"{type(command).__name__} is not for the core")
         run = work.run or self._cache.run_of(work.correlation_id) or 0
         state = self._cache.get(run)
         if state is None:
@@ -111,7 +118,7 @@ class CoreDecider:
             return Outcome(Fate.IDLE, "parent_ended", 0, command.correlation_id)
         known = self._known(work, command, transaction)
         if known is None:
-            return self._begin(work, command, transaction)
+            return self._merged(work, command, transaction) or self._begin(work, command, transaction)
         if known.fate is Fate.CONFLICT and work.queue:
             detail = f"the {known.reason} was already used with a different body"
             return transaction.quarantine(work, _dead(work, "conflict", detail), known.run)
@@ -136,10 +143,26 @@ class CoreDecider:
         run = self._cache.run_of(command.correlation_id)
         state = self._cache.get(run) if run is not None else None
         if state is None:
-            return None
+            taken = transaction.erased.get(command.correlation_id)
+            return None if taken is None else Outcome(Fate.CONFLICT, "correlation_id", taken, command.correlation_id)
         if state.fingerprint != command.fingerprint:
             return Outcome(Fate.CONFLICT, "correlation_id", state.run, state.correlation_id)
         return Outcome(Fate.DUPLICATE, "", state.run, state.correlation_id)
+
+    def _merged(self, work: Work, command: Start, transaction: Transaction) -> Outcome | None:
+        """Merge a request that exists once into the run that holds its key; None when it begins a run. Retries begin
+        one in any case."""
+        unique = command.plan.unique
+        if unique is None or command.origin is not None:
+            return None
+        holder = transaction.holders.get(unique_key(command.correlation_id, unique))
+        if holder is None:
+            return None
+        state = self._cache.get(holder.run)
+        is_open = holder.open and (state is None or state.closed_at is None)
+        if not unique.merges(holder.since, is_open, transaction.at):
+            return None
+        return transaction.merge(work, command, holder)
 
     @staticmethod
     def _unknown(work: Work, transaction: Transaction) -> Outcome:
@@ -166,9 +189,12 @@ class CoreDecider:
                 self._cache.put(state)
                 if work.key is not None:
                     transaction.add_key(work.key)
+                transaction.hold(state)
             transaction.add(done, was_closed)
             if state.asks_anything and self._evaluate is not None:
                 self._resolve(state, self._evaluate, transaction, at)
+            if state.policy is not None and self._known_verdicts is not None:
+                self._judge(state, self._known_verdicts, transaction, at)
         if done.verdict.refused:
             reason = done.verdict.value
             return transaction.quarantine(work, _dead(work, reason, explain(reason)), state.run)
@@ -186,6 +212,19 @@ class CoreDecider:
                     transaction.add(done, False)
                     moved = True
             if not moved:
+                return
+
+    def _judge(self, state: Orchestration, known: Known, transaction: Transaction, at: datetime) -> None:
+        """Further steps of the same transaction: what policies allow may start what asks again."""
+        for _ in range(VERDICTS_MAX_ROUNDS):
+            verdicts = known(state)
+            for command in verdicts:
+                done = step(state, command, at)
+                if done.events:
+                    transaction.add(done, False)
+            if verdicts and state.asks_anything and self._evaluate is not None:
+                self._resolve(state, self._evaluate, transaction, at)
+            if not verdicts:
                 return
 
 

@@ -18,7 +18,7 @@ from oraculo.ports.store import Store
 from oraculo.ports.work import Work
 from oraculo.runtime import crash
 from oraculo.runtime.evaluation import evaluate_inline
-from oraculo.runtime.kernel.decider import CommitGuard, CoreDecider, Decider
+from oraculo.runtime.kernel.decider import CommitGuard, CoreDecider, Decider, Known
 from oraculo.runtime.kernel.states import States
 from oraculo.runtime.kernel.transaction import Transaction
 
@@ -26,7 +26,8 @@ BROKEN_TOO = "another message of the same orchestration could not be handled; tr
 
 
 class Handler:
-    """`decider` turns work into steps, the core itself by default; `guard` may hold runs back from a commit."""
+    """`decider` turns work into steps, the core itself by default; `guard` may hold runs back from a commit. `known`
+    gives verdicts of policies that need not be asked for."""
 
     def __init__(
         self,
@@ -35,12 +36,13 @@ class Handler:
         states: States,
         decider: Decider | None = None,
         guard: CommitGuard | None = None,
+        known: Known | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._states = states
         self._cache = states.cache
-        self._decider = decider or CoreDecider(states.cache, evaluate_inline)
+        self._decider = decider or CoreDecider(states.cache, evaluate_inline, known)
         self._guard = guard
         # Runs of a transaction that failed → their version before it. It may have been written all the same.
         self.uncertain_commits: dict[int, int] = {}
@@ -54,7 +56,8 @@ class Handler:
             for work in works:
                 work.fail(error)
             raise
-        transaction = Transaction(Batch(found.at or self._clock.now()), works, found.keys)
+        erased = {name: run for name, run in found.runs.items() if run not in found.news}
+        transaction = Transaction(Batch(found.at or self._clock.now()), works, found.keys, found.holders, erased)
         try:
             decide = self._decider.decide
             transaction.outcomes = [(work, decide(work, transaction)) for work in works]
@@ -129,3 +132,5 @@ class Handler:
     def _forget_finished(self, state: Orchestration) -> None:
         if state.closed_at is not None and state.finished:
             self._cache.drop(state.run)
+        else:
+            self._cache.weigh(state)

@@ -73,7 +73,7 @@ class Kernel:
         self._open_runs = OpenRuns(options.max_open)
         self._recovery = Recovery(ports.store, ports.broker, effects, ports.watchers, self._open_runs, timers)
         self._replica = self._make_replica(options, takeover_delay)
-        handler = Handler(ports.store, ports.clock, states, decider, guard)
+        handler = Handler(ports.store, ports.clock, states, decider, guard, ports.policies.known)
         self._commits = CommitLoop(
             queue,
             handler,
@@ -143,8 +143,9 @@ class Kernel:
 
     def _tell_watchers(self, transaction: Transaction) -> None:
         watchers = self._ports.watchers
-        for done in transaction.steps:
-            watchers.changed(done.state.run)
+        if watchers.any_watch:
+            for done in transaction.steps:
+                watchers.changed(done.state.run)
         for closed in transaction.closed:
             watchers.ended(closed.state.run, closed.result)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from oraculo.ports.breakers import BreakerGate
 from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
@@ -19,6 +20,8 @@ from oraculo.runtime.effects.children import ChildRuns
 from oraculo.runtime.effects.references import OrderReferences
 from oraculo.runtime.ids import RunNumbers
 from oraculo.runtime.kernel.observers import ObserverFanOut
+from oraculo.runtime.policies.asking import Policies
+from oraculo.runtime.signatures import SignatureRing
 from oraculo.runtime.token_ring import TokenRing
 from oraculo.runtime.watchers import RunWatchers
 from oraculo.wire.orders import OrderWriter
@@ -46,6 +49,10 @@ class KernelPorts:
     writer: OrderWriter = field(default_factory=OrderWriter)
     references: OrderReferences | None = None  # None: every order carries its data
     tokens: TokenRing | None = None  # None: orders have no tokens
+    order_keys: TokenRing | None = None  # None: orders have no signatures
+    signatures: SignatureRing | None = None  # None: signatures of messages are not looked at
     gate: DestinationGate | None = None  # None: no destination can be paused
+    breakers: BreakerGate | None = None  # None: orders go to destinations that fail as to others
+    policies: Policies = field(default_factory=Policies)
     children: ChildRuns = field(default_factory=ChildRuns)
     numbers: RunNumbers = field(default_factory=RunNumbers)

@@ -10,6 +10,8 @@ from oraculo.core.state import Orchestration
 from oraculo.ports.store import Store
 from oraculo.runtime.kernel.cache import StateCache
 
+NEWEST_MAX_RUNS = 10_000
+
 
 class States:
     """`cache` holds the live states. They run ahead of the store between a step and its commit; `committed` is clear
@@ -21,6 +23,7 @@ class States:
         self.committed.set()
         self._store = store
         self._sharing = store.sharing
+        self._newest: dict[int, int] = {}  # run → the version that the store had when it was asked last
 
     async def run_of(self, correlation_id: str) -> int | None:
         """Return the number of the orchestration of that id, None when there is none."""
@@ -41,6 +44,8 @@ class States:
         state = self.cache.get(run)
         if state is None or (seen is not None and state.version < seen.version):
             recorded = (await self._store.load([run])).get(run)
+            if recorded is None:
+                await self._store.events(run, 0, 1)  # ErasedError when it is there and cannot be read any more
             state = rebuild(recorded) if recorded else None
         return state
 
@@ -58,6 +63,16 @@ class States:
             return tickets
         return [(position, attempt) for position, attempt in tickets if state.may_owe_order(position, attempt)]
 
+    async def look_at(self, runs: Sequence[int]) -> None:
+        """Ask a store that other processes write to, in one query, how far these runs are: `filter_owed` then reads
+        those anew that are behind in memory, because another process may have paused or closed them."""
+        if self._sharing is None:
+            return
+        found = await self._sharing.progress(runs)
+        if len(self._newest) > NEWEST_MAX_RUNS:
+            self._newest.clear()
+        self._newest |= {run: progress.version for run, progress in found.items()}
+
     async def filter_owed(
         self, run: int, tickets: Sequence[tuple[int, int]], *, running_too: bool
     ) -> Sequence[tuple[int, int]]:
@@ -65,7 +80,9 @@ class States:
         that has ended is dropped from there. With `running_too` tickets that are with workers still count."""
         while not self.committed.is_set():
             await self.committed.wait()
-        state = self.cache.get(run) or await self.state(run)
+        state = self.cache.get(run)
+        if state is None or state.version < self._newest.get(run, 0):
+            state = await self.state(run)
         if state is None:  # forgotten with its journal
             return []
         if state.paused is not None:  # what is owed is taken anew when it goes on

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from oraculo.core.commands import Start
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
+from oraculo.core.tenants import in_tenant, local_name, tenant_of
+from oraculo.core.uniqueness import Uniqueness
 from oraculo.errors import OraculoError
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import Batch, Key
+from oraculo.ports.unique_keys import KeyHolder, MergedRequest
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.runtime.kernel import exhausted
 from oraculo.runtime.kernel.cache import StateCache
@@ -30,11 +34,14 @@ class Closed:
 
 @dataclass(slots=True)
 class Transaction:
-    """`keys` are the idempotency keys that are taken, those of this transaction included."""
+    """`keys` are the idempotency keys that are taken, `holders` the runs that hold keys of requests that exist once;
+    those of this transaction included. `erased` are the runs that are there by name and cannot be read any more."""
 
     batch: Batch
     works: Sequence[Work] = ()
     keys: dict[str, Key] = field(default_factory=dict)
+    holders: dict[str, KeyHolder] = field(default_factory=dict)
+    erased: Mapping[str, int] = field(default_factory=dict)
     outcomes: list[tuple[Work, Outcome]] = field(default_factory=list)
     closed: list[Closed] = field(default_factory=list)
     broken: set[int] = field(default_factory=set)  # runs that take no part, because a step of theirs failed
@@ -62,6 +69,23 @@ class Transaction:
         self.batch.keys.append(key)
         self.keys[key.key] = key
 
+    def hold(self, state: Orchestration) -> None:
+        """Let a run that begins hold the key that its request exists once by."""
+        unique = state.plan.unique
+        if unique is not None:
+            key, since = unique_key(state.correlation_id, unique), state.started_at
+            holder = KeyHolder(key, state.run, state.correlation_id, since, unique.remembered_until(since))
+            self.holders[key] = self.batch.holders[state.run] = holder
+
+    def merge(self, work: Work, start: Start, holder: KeyHolder) -> Outcome:
+        """Write down that a request is one with the run that holds its key."""
+        asked = None if work.fresh or work.key is not None else local_name(start.correlation_id)
+        holder.add(MergedRequest(self.at, asked, start.actor))
+        self.batch.holders[holder.run] = holder
+        if work.key is not None and not holder.forgotten:
+            self.add_key(replace(work.key, run=holder.run))
+        return self.count(work, Outcome(Fate.MERGED, "", holder.run, holder.correlation_id))
+
     def count(self, work: Work, outcome: Outcome) -> Outcome:
         """Count what became of a message; work that did not come from a queue is not counted."""
         if work.queue:
@@ -80,6 +104,7 @@ class Transaction:
         batch = self.batch
         batch.steps = [done for done in batch.steps if done.state.run not in runs]
         batch.keys = [key for key in batch.keys if key.run not in runs]
+        batch.holders = {run: one for run, one in batch.holders.items() if run not in runs}
         batch.dead = [one for one in batch.dead if (quarantine.exhausted_ticket(one) or (0, 0))[0] not in runs]
         self.closed = [closed for closed in self.closed if closed.state.run not in runs]
         for run in runs:
@@ -94,3 +119,8 @@ class Transaction:
             else:
                 kept.append((work, outcome))
         self.outcomes = kept
+
+
+def unique_key(correlation_id: str, unique: Uniqueness) -> str:
+    """The key of a request as it is in the store: keys of different tenants are different ones."""
+    return in_tenant(tenant_of(correlation_id), unique.key)

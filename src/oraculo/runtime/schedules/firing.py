@@ -18,7 +18,7 @@ import structlog
 from oraculo.core import schedules as rules
 from oraculo.core.access import Actor
 from oraculo.core.schedules import NextInstant, run_name
-from oraculo.core.tenants import local_name, tenant_of
+from oraculo.core.tenants import in_tenant, local_name, tenant_of
 from oraculo.errors import DuplicateCorrelationError, OraculoError, PlanError, UnknownIdError, WireError
 from oraculo.ports.catalogue import Summary
 from oraculo.ports.clock import Clock
@@ -159,7 +159,9 @@ class ScheduleFiring:
         for instant in record.state.firing:
             run = run_name(name, instant)
             try:
-                await self._runs.accept(self._runs.read(request_at(agenda, local_name(name), instant)), actor=actor)
+                wanted = self._runs.read(request_at(agenda, local_name(name), instant))
+                accepted = await self._runs.accept(wanted, actor=actor)
+                run = in_tenant(tenant_of(name), accepted.correlation_id)  # another one's, when it was merged
             except DuplicateCorrelationError:  # the schedule was changed after it had been started
                 pass
             except (WireError, PlanError) as error:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from oraculo.core.access import LOCAL, Actor
 from oraculo.core.schedules import run_name
+from oraculo.runtime.requests import Accepted
 from oraculo.wire.requests import Requisicao
 from oraculo.wire.schedules import Agenda
 
@@ -30,4 +31,4 @@ class RunSink(Protocol):
 
     def read(self, value: Any) -> Requisicao: ...
 
-    async def accept(self, request: Requisicao, *, actor: Actor) -> Any: ...
+    async def accept(self, request: Requisicao, *, actor: Actor) -> Accepted: ...

@@ -25,6 +25,7 @@ from oraculo.wire.flow import approvals, schemas
 from oraculo.wire.flow.instants import milliseconds
 from oraculo.wire.flow.texts import texts
 
+PARAMETERS = "parameters="  # begins the detail that holds those of a playbook, as JSON
 APPROVAL_REQUEST = "ApprovalRequest"  # no record of its own: in Avro it is a CognitivePlan
 
 
@@ -164,14 +165,14 @@ def _failure(status: Status, text: str) -> dict[str, Any]:
 
 
 def incident_record(state: Orchestration, found: outcome.Incident, at: datetime) -> dict[str, Any]:
-    """An incident as it travels."""
-    flow = outcome.flow_of(state)
+    """An incident as it travels. Its record has no field for what a playbook needs: that is the last of its details."""
+    flow, parameters = outcome.flow_of(state), outcome.playbook_parameters(state, found, at)
     value: dict[str, Any] = {
         "incident_id": found.incident_id,
         "workflow_id": flow.workflow_id,
         "incident_type": found.incident_type.value,
         "severity": found.severity,
-        "details": list(found.details),
+        "details": [*found.details, f"{PARAMETERS}{strict_json.canonical(parameters).decode()}"],
         "affected_tickets": list(found.affected),
         "correlation_id": flow.correlation_id,
         "trace_id": _trace(state, flow)[0] or "",

@@ -74,13 +74,14 @@ def execution_ticket(state: Orchestration, position: int, now: datetime) -> dict
 
 
 def allocation(state: Orchestration, position: int, now: datetime) -> dict[str, Any]:
-    """What is kept beside the record, under the original's names. Workers take tickets themselves: what would be a
-    decision about workers is null, because none was taken."""
+    """What is kept beside the record, under the original's names. Without a scheduler workers take tickets themselves:
+    what would be a decision about workers is null, because none was taken."""
     flow, one = flow_of(state), state.tickets[position]
     score = ticket_score(state, position, now)
+    chosen = None if one.allocated is None else one.allocated.allocation
     return {
-        "allocated_at": None,
-        "agent_id": answered(one).get("agent_id"),
+        "allocated_at": None if one.allocated is None else milliseconds(one.allocated.at),
+        "agent_id": answered(one).get("agent_id") or (None if chosen is None else chosen.agent_id),
         "agent_type": None,
         "priority_score": score.value,
         "priority_score_parts": {
@@ -90,10 +91,10 @@ def allocation(state: Orchestration, position: int, now: datetime) -> dict[str, 
             "priority": score.lift,
         },
         "priority_score_explanation": score_sentences.explain(score, flow.risk_band, flow.priority, "en"),
-        "agent_score": None,
-        "composite_score": None,
-        "allocation_method": None,
-        "workers_evaluated": None,
+        "agent_score": None if chosen is None else chosen.agent_score,
+        "composite_score": None if chosen is None else chosen.composite_score,
+        "allocation_method": None if chosen is None else chosen.method.value,
+        "workers_evaluated": None if chosen is None else chosen.evaluated,
         "ml_optimization_attempted": False,
         "predicted_duration_ms": None,
         "predicted_queue_ms": None,

@@ -33,7 +33,8 @@ ORDER = "journal_order"
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 _MS = timedelta(milliseconds=1)
 _INT64_LIMIT = 2**63
-_TASK_TYPES = {Kind.COLETA: "QUERY"}  # the others: EXECUTE
+_TASK_TYPES = {Kind.COLETA: "QUERY", Kind.EXECUCAO: "EXECUTE", Kind.MAPA: "MAP", Kind.ESPERA: "WAIT"}
+_TASK_TYPES |= {Kind.REPETE: "LOOP", Kind.FILHA: "CHILD"}  # those that are no work of workers
 _VALIDATIONS = ("plan_validated", "plan_refused")
 
 
@@ -72,7 +73,7 @@ def touched(state: Orchestration, events: Iterable[ev.Event]) -> set[int]:
                 found.update((owner, *range(first, first + count)))
             case ev.TicketConcluded() | ev.AttemptFailed() | ev.TicketFailed() | ev.TicketRequeued():
                 found.add(event.ticket)
-            case ev.MapEnded() | ev.LoopEnded() | ev.ChildEnded():
+            case ev.MapEnded() | ev.LoopEnded() | ev.ChildEnded() | ev.TicketWithdrawn() | ev.TicketAllocated():
                 found.add(event.ticket)
             case ev.LateAnswerKept() | ev.ConflictingAnswerKept() | ev.WaitStarted() | ev.WaitEnded():
                 found.add(event.ticket)
@@ -156,7 +157,8 @@ def _plain(state: Orchestration, position: int, created: datetime) -> Document:
     return {
         "ticket_id": ticket_id(state.run, position),
         "task_id": f"{task.kind.value}-{position}",
-        "task_type": _TASK_TYPES.get(task.kind, "EXECUTE"),
+        "task_name": state.plan.profile.name_of(position),
+        "task_type": _TASK_TYPES[task.kind],
         "description": task.name,
         "dependencies": [] if task.after is None else _ids(state, state.plan.gates[task.after].inputs),
         "priority": "NORMAL",
@@ -164,24 +166,38 @@ def _plain(state: Orchestration, position: int, created: datetime) -> Document:
         "required_capabilities": [],
         "security_level": "INTERNAL",
         "estimated_duration_ms": None,
-        "status": outcome.ticket_status(state, position).value,
+        "status": "SKIPPED" if one.status is Status.IGNORADA else outcome.ticket_status(state, position).value,
         "sla": {
-            "deadline": _ms(created + task.timeout),
-            "timeout_ms": task.timeout // _MS,
+            "deadline": _ms(created + task.timeout) if task.timeout else None,
+            "timeout_ms": task.timeout // _MS if task.timeout else None,
             "max_retries": task.max_attempts - 1,
         },
         "qos": None,
-        "parameters": texts(strict_json.loads_trusted(state.parameters(position))),
+        "parameters": _parameters(state, position),
         "created_at": _ms(created),
         "started_at": _ms(one.started_at),
         "completed_at": _ms(one.closed_at),
         "actual_duration_ms": milliseconds(one.dispatched_at, one.closed_at),
         "retry_count": max(0, one.attempt - 1),
         "error_message": _error(one),
-        "compensation_ticket_id": None,
+        "compensation_ticket_id": _undone_by(state, position),
         "metadata": {"workflow_id": workflow_of(state), "generated_by": "oraculo", "attempt": str(one.attempt)},
         "schema_version": 1,
     }
+
+
+def _parameters(state: Orchestration, position: int) -> dict[str, str]:
+    """What a task was given. A wait has its seconds, instant or question as the only value; rounds of a loop that are
+    over, and tasks without parameters, have none."""
+    given = strict_json.loads_trusted(state.parameters(position))
+    if given is None:
+        return {}
+    return texts(given if isinstance(given, dict) else {"value": given})
+
+
+def _undone_by(state: Orchestration, position: int) -> str | None:
+    undoes = state.undone.get(position)
+    return None if undoes is None else ticket_id(state.run, undoes)
 
 
 def _ids(state: Orchestration, positions: Sequence[int]) -> list[str]:

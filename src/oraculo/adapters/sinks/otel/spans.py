@@ -95,6 +95,12 @@ class _Reader:
                 self._sent[position] = (attempt, at)
                 self._attempts[position] = attempt
                 self._note("ticket_requeued", at, {"tentativa": attempt})
+            case ev.TicketWithdrawn(position, attempt, cause, worker):
+                yield from self._attempt(
+                    position, at, number, f"withdrawn from {worker or 'its worker'}: {cause.value}"
+                )
+                self._sent[position] = (attempt + 1, at)
+                self._attempts[position] = attempt + 1
             case ev.DispatchConfirmed(confirmed):
                 self._confirmed.update((position, at) for position, _ in confirmed)
             case ev.FanInClosed(_gate, passed):

@@ -22,6 +22,7 @@ from oraculo.core import events as ev
 from oraculo.core.flow.cognitive import TIPO
 from oraculo.core.flow.profile import Flow, Spec, flow_in
 from oraculo.core.priority import ticket_score
+from oraculo.core.reasons import MESSAGE_REFUSED
 from oraculo.core.state import Orchestration
 from oraculo.core.step import Step
 from oraculo.core.vocabulary import Cause, Kind, Status
@@ -43,7 +44,6 @@ LOOP_CHECK_INTERVAL_S = 0.5  # seconds between two looks at the event loop
 DEAD_LETTERS_INTERVAL_S = 5.0  # seconds between two looks at the table of dead letters
 DEADLINES_RECALLED = 10_000  # open orchestrations of earlier processes, those with the nearest deadlines
 DEADLINES_CHECKED = 100  # rounds of looking whether the most urgent ones are still open
-REFUSED = "mensagem_recusada"
 _COMPONENTS = {REQUESTS: "requests", RESULTS: "results"}
 
 Counts = Tally[tuple[Any, ...]]
@@ -295,7 +295,7 @@ class Metrics:
         position = event.ticket
         kind = _type(step.state, position)
         self._ended(step, position, event.status.value, tally)
-        if event.erros and event.erros[0].get("codigo") == REFUSED:
+        if event.erros and event.erros[0].get("codigo") == MESSAGE_REFUSED:
             tally[self.families.published, "refused"] += 1
         else:
             self._overtaken(step.state, position, event.attempt, tally)

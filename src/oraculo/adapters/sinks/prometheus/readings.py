@@ -8,18 +8,32 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from oraculo.adapters.sinks.prometheus.policies import policy_series
+from oraculo.adapters.sinks.prometheus.prediction_series import prediction_series
+from oraculo.adapters.sinks.prometheus.request_series import request_series
+from oraculo.adapters.sinks.prometheus.scheduler_series import scheduler_series
+from oraculo.adapters.sinks.prometheus.sla_series import sla_series
+from oraculo.adapters.sinks.prometheus.trail_series import trail_series
 from oraculo.ports.broker import Broker
 from oraculo.ports.broker_group import group_of
 from oraculo.ports.clock import Clock
 from oraculo.ports.engine import EngineStatus
+from oraculo.runtime.breakers import BreakerBook
 from oraculo.runtime.consumer import QueueConsumer
+from oraculo.runtime.durations.learning import Durations
 from oraculo.runtime.leases import HttpLeases
+from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.probes import QUEUE as PROBES
 from oraculo.runtime.probes import Probe, Prober
 from oraculo.runtime.project import Projection
+from oraculo.runtime.queue_history import QueueHistory
 from oraculo.runtime.queue_status import QueueStanding
 from oraculo.runtime.queue_traffic import QueueTraffic
 from oraculo.runtime.requests import RequestIntake
+from oraculo.runtime.retention import RetentionRounds
+from oraculo.runtime.sla.monitor import SlaMonitor
+from oraculo.runtime.trails import Trails
+from oraculo.runtime.workers import RegistryCounts
 
 KAFKA = "kafka"
 Counts = Callable[[], Mapping[str, int]]
@@ -39,6 +53,14 @@ class Sources:
     projections: Sequence[Projection]
 
 
+_REGISTRY_TEXTS = {
+    "registered": "Workers that registered in this process",
+    "deregistered": "Workers that said goodbye",
+    "heartbeats": "Heartbeats that this process took",
+    "lost": "Workers whose lease ended",
+}
+
+
 class Readings:
     """`sources` are there once the process runs; `dead` is what the last look at the store found."""
 
@@ -46,12 +68,23 @@ class Readings:
         self.sources: Sources | None = None
         self.mongodb: Any = None
         self.topics: Any = None
+        self.durations: Durations | None = None
+        self.trails: Trails | None = None
+        self.sla: SlaMonitor | None = None
+        self.policies: Policies | None = None
         self.dead: Mapping[str, int] = {}
         self.queues: Callable[[], Sequence[QueueStanding]] = tuple
         self.traffic = QueueTraffic()
+        self.history = QueueHistory()
         self.log_lines: Counts = dict
         self.spans: Counts = dict
+        self.breakers: BreakerBook | None = None
+        self.retention: RetentionRounds | None = None
         self.remaining: Callable[[], Mapping[str, float]] = dict
+
+    def look_ahead(self, durations: Durations | None, sla: SlaMonitor | None, trails: Trails | None) -> None:
+        """Read what looks ahead, as far as it is on."""
+        self.durations, self.sla, self.trails = durations, sla, trails
 
     def collect(self) -> Iterable[Metric]:
         yield from self._engine()
@@ -59,10 +92,16 @@ class Readings:
         yield from self._queues()
         yield from self._brokers()
         yield from self._kafka()
-        yield from self._requests()
+        yield from request_series(None if self.sources is None else self.sources.requests)
         yield from self._projections()
+        yield from self._breakers()
         yield from self._mongodb()
         yield from self._topics()
+        yield from prediction_series(self.durations)
+        yield from trail_series(self.trails)
+        yield from sla_series(self.sla)
+        yield from policy_series(self.policies)
+        yield from scheduler_series(None if self.sources is None else self.sources.leases.scheduler)
         yield _counter("orchestration_log_lines", "Lines logged", ["level"], _keyed(self.log_lines()))
         yield _counter("orchestration_spans", "Spans, by what became of them", ["resultado"], _keyed(self.spans()))
 
@@ -73,6 +112,7 @@ class Readings:
         yield _gauge("orchestration_outbox_oldest_seconds", "How long the oldest message is owed", now.get("age"))
         yield _gauge("orchestration_leases", "Messages leased to HTTP workers", now.get("leases"))
         yield _gauge("orchestration_http_workers", "Workers over HTTP seen lately", now.get("http_workers"))
+        yield from self._registry()
         yield _gauge("orchestration_store_up", "1: the last transaction went through", now.get("store_up"))
         paused = now.get("paused")
         yield _gauge("orchestration_orders_paused", "Orders that wait because their destination is paused", paused)
@@ -105,6 +145,28 @@ class Readings:
             "leases": len(leases),
             "http_workers": leases.over_http,
         }
+
+    def _breakers(self) -> Iterable[Metric]:
+        """No series where they are off, nor for a queue that never failed."""
+        book = self.breakers
+        known = () if book is None else book.all
+        standing: dict[tuple[str, ...], float] = {(one.queue,): int(one.is_open) for one in known}
+        yield _gauge_of("orchestration_breaker_open", "1: orders for this queue wait, it failed", ["fila"], standing)
+        opened: dict[tuple[str, ...], float] = {} if book is None else {(): book.opened}
+        yield _counter("orchestration_breakers_opened", "Breakers that this process has opened", [], opened)
+        forgotten: dict[tuple[str, ...], float] = {} if self.retention is None else {(): self.retention.forgotten}
+        yield _counter(
+            "orchestration_runs_forgotten", "Ended orchestrations that retention has forgotten", [], forgotten
+        )
+
+    def _registry(self) -> Iterable[Metric]:
+        """Workers that registered, as far as this process had to do with them."""
+        book = None if self.sources is None else self.sources.leases.registry
+        counts = RegistryCounts() if book is None else book.counts
+        for what, text in _REGISTRY_TEXTS.items():
+            yield _counter(f"orchestration_workers_{what}", text, [], {(): getattr(counts, what)})
+        moved = "Tickets that were withdrawn from lost workers and went elsewhere"
+        yield _counter("orchestration_tickets_withdrawn", moved, [], {(): counts.withdrawn})
 
     def _intakes(self) -> Iterable[Metric]:
         """received = the verdicts of `orchestration_messages_total` + returned."""
@@ -220,29 +282,6 @@ class Readings:
         yield _counter("orchestration_kafka_messages_produced", "Messages that Kafka confirmed", [], produced)
         yield _gauge_of("orchestration_kafka_consumer_lag", "Messages that wait in Kafka for the orchestrator", [], lag)
         yield _counter("orchestration_kafka_errors", "Failures of Kafka", ["operation", "error_type"], errors)
-
-    def _requests(self) -> Iterable[Metric]:
-        requests = None if self.sources is None else self.sources.requests
-        yield _counter(
-            "orchestration_plan_validations",
-            "Requests that were looked at, by whether they can be planned",
-            ["result"],
-            {} if requests is None else _keyed(requests.validations),
-        )
-        repeated: dict[tuple[str, ...], float] = {} if requests is None else {("requests",): requests.repeated}
-        yield _counter(
-            "orchestrator_idempotency_cache_hits",
-            "Requests that had been accepted before and got the same answer",
-            ["component"],
-            repeated,
-        )
-        unnamed: dict[tuple[str, ...], float] = {} if requests is None else {(): requests.unnamed}
-        yield _counter(
-            "neural_hive_orchestrator_correlation_id_missing",
-            "Requests without a correlation_id, which were given one",
-            [],
-            unnamed,
-        )
 
     def _topics(self) -> Iterable[Metric]:
         sink = self.topics

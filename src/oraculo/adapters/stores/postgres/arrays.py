@@ -59,8 +59,8 @@ class Blobs(Array):
     __slots__ = ()
     oid = 1001
 
-    def __init__(self, values: Iterable[bytes]) -> None:
-        super().__init__(17, [_length(len(one)) + one for one in values])
+    def __init__(self, values: Iterable[bytes | None]) -> None:
+        super().__init__(17, [_NULL if one is None else _length(len(one)) + one for one in values])
 
 
 class _ArrayDumper(Dumper):

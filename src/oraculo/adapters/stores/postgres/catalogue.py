@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from oraculo.adapters.stores import shared_sql
 from oraculo.adapters.stores.postgres.arrays import storable
 from oraculo.adapters.stores.postgres.connections import Connection, fetch
@@ -35,6 +37,11 @@ async def count(connection: Connection, query: Query) -> int:
 async def retries(connection: Connection, run: int, limit: int) -> list[Summary]:
     found = await fetch(connection, shared_sql.retries_query("%s"), (run, limit))
     return [shared_sql.summary(row) for row in found]
+
+
+async def destinations(connection: Connection, runs: Sequence[int], limit: int) -> dict[int, list[str]]:
+    sql = shared_sql.destinations_query(", ".join(["%s"] * len(runs)), "%s")
+    return shared_sql.by_run(await fetch(connection, sql, (*runs, limit)))
 
 
 async def nearest_deadlines(connection: Connection, limit: int, tenant: str | None) -> list[Summary]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import orjson
-
-from oraculo.adapters.stores.instants import from_micros
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.postgres.arrays import Numbers, storable
 from oraculo.adapters.stores.postgres.connections import Connection, fetch
+from oraculo.adapters.stores.sealed_rows import letter_of
 from oraculo.adapters.stores.shared_sql import only
 from oraculo.ports.dead_letters import DeadLetter
 
@@ -26,6 +24,7 @@ async def dead_letters(
     reason: str | None,
     bodies: bool,
     tenant: str | None,
+    sealing: Sealing,
 ) -> list[DeadLetter]:
     if not storable(queue or "") or not storable(reason or ""):
         return []
@@ -41,14 +40,14 @@ async def dead_letters(
             where.append(column)
             values.append(value)
     sql = f"{_DEAD_LETTERS if bodies else _WITHOUT_BODIES} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT %s"
-    return [_dead(row) for row in await fetch(connection, sql, (*values, limit))]
+    return [letter_of(row, sealing) for row in await fetch(connection, sql, (*values, limit))]
 
 
-async def dead_letter(connection: Connection, id: int, tenant: str | None) -> DeadLetter | None:
+async def dead_letter(connection: Connection, id: int, tenant: str | None, sealing: Sealing) -> DeadLetter | None:
     if not 0 <= id < 2**63:
         return None
     rows = await fetch(connection, f"{_DEAD_LETTERS} WHERE id = %s", (id,))
-    found = _dead(rows[0]) if rows else None
+    found = letter_of(rows[0], sealing) if rows else None
     return found if found is not None and tenant in (None, found.tenant) else None
 
 
@@ -68,8 +67,3 @@ async def remove_dead_letters(connection: Connection, ids: Sequence[int], outcom
     SELECT count(*) FROM gone"""
     row = await (await connection.execute(sql.encode(), (Numbers(ids), *values, outcome))).fetchone()
     return int(row[0]) if row else 0
-
-
-def _dead(row: tuple[Any, ...]) -> DeadLetter:
-    id, queue, reason, detail, correlation_id, headers, at, size, body = row
-    return DeadLetter(queue, reason, detail, body, correlation_id, orjson.loads(headers), id, from_micros(at), size)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
 from oraculo.adapters.stores.postgres.connections import Connection, fetch
+from oraculo.adapters.stores.sealed_rows import beyond, by_run, recorded, result_of
+from oraculo.adapters.stores.unique_key_rows import FORGET_ENDED, FORGET_OLD, MARK_FORGOTTEN, READ, holder_of
 from oraculo.ports.journal import Key, Live, Recorded
-from oraculo.wire import records
+from oraculo.ports.unique_keys import KeyHolder
 from oraculo.wire.quarantine import ATTEMPTS_USED_UP
 
 _STEPS = "SELECT run, first, at, format, events, position FROM journal"
@@ -28,11 +30,9 @@ async def keyed(connection: Connection, keys: Sequence[str]) -> dict[str, Key]:
     return {row[0]: Key(*row) for row in await fetch(connection, sql, (wanted,))}
 
 
-async def load(connection: Connection, runs: Sequence[int]) -> dict[int, list[Recorded]]:
-    loaded: dict[int, list[Recorded]] = {}
-    for row in await fetch(connection, f"{_STEPS} WHERE run = ANY (%s) ORDER BY run, first", (Numbers(runs),)):
-        loaded.setdefault(row[0], []).append(recorded(row))
-    return loaded
+async def load(connection: Connection, runs: Sequence[int], sealing: Sealing) -> dict[int, list[Recorded]]:
+    rows = await fetch(connection, f"{_STEPS} WHERE run = ANY (%s) ORDER BY run, first", (Numbers(runs),))
+    return by_run(recorded(row, sealing) for row in rows)
 
 
 async def live(connection: Connection) -> list[Live]:
@@ -49,23 +49,28 @@ async def last_instant(connection: Connection) -> datetime | None:
     return from_micros(rows[0][0]) if rows else None
 
 
-async def events(connection: Connection, run: int, after: int, limit: int) -> list[Recorded]:
+async def events(connection: Connection, run: int, after: int, limit: int, sealing: Sealing) -> list[Recorded]:
     """The step that holds event `after`+1 begins at or before it."""
     start = "SELECT max(first) FROM journal WHERE run = %s AND first <= %s"
     sql = f"{_STEPS} WHERE run = %s AND first >= coalesce(({start}), 0) ORDER BY first LIMIT %s"
-    steps = [recorded(row) for row in await fetch(connection, sql, (run, run, after + 1, limit))]
-    return [step for step in steps if step.first + len(step.events) > after + 1]
+    rows = await fetch(connection, sql, (run, run, after + 1, limit))
+    return beyond((recorded(row, sealing) for row in rows), after)
 
 
-async def tail(connection: Connection, after: int, limit: int, tipo: str | None) -> list[Recorded]:
+async def tail(connection: Connection, after: int, limit: int, tipo: str | None, sealing: Sealing) -> list[Recorded]:
     only = "" if tipo is None else " AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND runs.tipo = %s)"
     sql = f"{_STEPS} WHERE position > %s{only} ORDER BY position LIMIT %s"
-    return [recorded(row) for row in await fetch(connection, sql, (after, *((tipo,) if tipo else ()), limit))]
+    rows = await fetch(connection, sql, (after, *((tipo,) if tipo else ()), limit))
+    return [recorded(row, sealing) for row in rows]
 
 
-async def result(connection: Connection, run: int) -> bytes | None:
-    rows = await fetch(connection, "SELECT body FROM results WHERE run = %s", (run,))
-    return rows[0][0].encode() if rows else None
+async def result(connection: Connection, run: int, sealing: Sealing) -> bytes | None:
+    return result_of(await fetch(connection, "SELECT body FROM results WHERE run = %s", (run,)), run, sealing)
+
+
+async def key_holder(connection: Connection, run: int) -> KeyHolder | None:
+    rows = await fetch(connection, f"{READ} WHERE run = %s", (run,))
+    return holder_of(rows[0]) if rows else None
 
 
 _TABLES = ("journal", "results", "run_destinos", "run_rotulos", "run_origins", "idempotency_keys")
@@ -80,17 +85,26 @@ async def prune(connection: Connection, before: datetime, limit: int, read: int 
         (to_micros(before), read, read, limit),
     )
     runs = [row[0] for row in await cursor.fetchall()]
-    if runs:
-        await connection.execute(
-            "DELETE FROM dead_letters WHERE reason = %s AND correlation_id IN"
-            " (SELECT correlation_id FROM runs WHERE run = ANY (%s))",
-            (ATTEMPTS_USED_UP, Numbers(runs)),
-        )
-        for table in (*_TABLES, "runs"):
-            await connection.execute(f"DELETE FROM {table} WHERE run = ANY (%s)".encode(), (Numbers(runs),))
+    await delete_runs(connection, runs)
+    await connection.execute(
+        "DELETE FROM sla_alerts WHERE at < %s"
+        " AND (run IS NULL OR NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = sla_alerts.run))",
+        (to_micros(before),),
+    )
     return len(runs)
 
 
-def recorded(row: tuple[Any, ...]) -> Recorded:
-    run, first, at, format, events, position = row
-    return Recorded(run, first, from_micros(at), records.decode(events, format), position, events)
+async def delete_runs(connection: Connection, runs: list[int]) -> None:
+    """Delete all that is kept of these runs, but for the keys of requests that outlive them."""
+    if not runs:
+        return
+    await connection.execute(
+        "DELETE FROM dead_letters WHERE reason = %s AND correlation_id IN"
+        " (SELECT correlation_id FROM runs WHERE run = ANY (%s))",
+        (ATTEMPTS_USED_UP, Numbers(runs)),
+    )
+    for change in (FORGET_ENDED, MARK_FORGOTTEN):
+        await connection.execute(f"{change} = ANY (%s)".encode(), (Numbers(runs),))
+    await connection.execute(FORGET_OLD.encode())
+    for table in (*_TABLES, "runs"):
+        await connection.execute(f"DELETE FROM {table} WHERE run = ANY (%s)".encode(), (Numbers(runs),))

@@ -11,16 +11,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Self, TypeVar
 
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.numbered import SchemaState, missing, refuse_outdated, schema_state
 from oraculo.adapters.stores.postgres import (
     api_keys,
     catalogue,
     cursors,
     dead_letters,
-    destination_pauses,
     journal,
     members,
-    schedules,
     schema,
     singleton_roles,
     statistics,
@@ -30,37 +29,55 @@ from oraculo.adapters.stores.postgres import (
     write,
 )
 from oraculo.adapters.stores.postgres.connections import Pool, ReconnectingConnection, Server, once, taken_over
+from oraculo.adapters.stores.postgres.destinations import PostgresDestinations
+from oraculo.adapters.stores.postgres.ended_runs import PostgresEndedRuns
 from oraculo.adapters.stores.postgres.listener import Listener
+from oraculo.adapters.stores.postgres.parameter_schemas import PostgresParameterSchemas
+from oraculo.adapters.stores.postgres.projected import PostgresProjected
+from oraculo.adapters.stores.postgres.schedules import PostgresSchedules
 from oraculo.adapters.stores.postgres.tenants import PostgresTenants
 from oraculo.adapters.stores.postgres.transaction import Writer
+from oraculo.adapters.stores.postgres.users import PostgresUsers
+from oraculo.adapters.stores.postgres.workers import PostgresWorkers
+from oraculo.adapters.stores.sealed_rows import UNSEALED, refresh, tenants_of
 from oraculo.errors import StoreError, StoreUnavailableError
 from oraculo.ports.api_keys import ApiKey, KeySession
 from oraculo.ports.catalogue import Query, Summary
 from oraculo.ports.cursors import Lag
 from oraculo.ports.dead_letters import DeadLetter
-from oraculo.ports.destination_pauses import DestinationPause
 from oraculo.ports.journal import Batch, Key, Live, LockedSnapshot, LockRequest, Recorded
 from oraculo.ports.membership import Member, Progress
-from oraculo.ports.schedules import DueSchedules, StoredSchedule
 from oraculo.ports.statistics import Bucket, FailingQueue
 from oraculo.ports.system_events import SystemEvent
 from oraculo.ports.token_keys import StoredTokenKey
+from oraculo.ports.unique_keys import KeyHolder
 
 T = TypeVar("T")
 
 PRUNE_BATCH_RUNS = 500
 
 
-class PostgresStore(PostgresTenants):
+class PostgresStore(
+    PostgresTenants,
+    PostgresUsers,
+    PostgresDestinations,
+    PostgresEndedRuns,
+    PostgresProjected,
+    PostgresParameterSchemas,
+    PostgresSchedules,
+):
     """`PostgresStore("postgresql://user:password@host:5432/oraculo")`, or any other URL that libpq takes.
-    `may_migrate=False` refuses a database whose schema is not up to date instead of changing it."""
+    `may_migrate=False` refuses a database whose schema is not up to date instead of changing it. `sealing` seals
+    payloads."""
 
-    def __init__(self, url: str, *, may_migrate: bool = True) -> None:
+    def __init__(self, url: str, *, may_migrate: bool = True, sealing: Sealing = UNSEALED) -> None:
+        self.sealing = sealing
         self._may_migrate = may_migrate
         self._server = Server(url)
-        self._writer = Writer(self._server)
+        self._writer = Writer(self._server, sealing, self._reload_keys)
         self._pool = Pool(self._server)
         self._listener = Listener(self._server)
+        self.worker_leases = PostgresWorkers(self._pool)
         self._member: Member | None = None
         self._lease = timedelta()
 
@@ -116,7 +133,13 @@ class PostgresStore(PostgresTenants):
         return await self._writer.begin(request, self._member)
 
     async def append(self, batch: Batch) -> None:
-        await self._writer.append(write.BatchRows(batch), self._member)
+        if self.sealing.on:
+            await refresh(self.sealing, self, tenants_of(batch))
+        try:
+            await self._writer.append(write.BatchRows(batch, self.sealing), self._member)
+        except StoreUnavailableError:
+            self.sealing.expire()
+            raise
 
     async def abandon(self) -> None:
         await self._writer.abandon()
@@ -128,7 +151,7 @@ class PostgresStore(PostgresTenants):
         return await self._pool.read(lambda c: journal.keyed(c, keys))
 
     async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
-        return await self._pool.read(lambda c: journal.load(c, runs))
+        return await self._open(lambda c: journal.load(c, runs, self.sealing))
 
     async def live(self) -> list[Live]:
         return await self._pool.read(journal.live)
@@ -137,13 +160,16 @@ class PostgresStore(PostgresTenants):
         return await self._pool.read(journal.last_instant)
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
-        return await self._pool.read(lambda c: journal.events(c, run, after, limit))
+        return await self._open(lambda c: journal.events(c, run, after, limit, self.sealing))
 
     async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
-        return await self._pool.read(lambda c: journal.tail(c, after, limit, tipo))
+        return await self._open(lambda c: journal.tail(c, after, limit, tipo, self.sealing))
 
     async def result(self, run: int) -> bytes | None:
-        return await self._pool.read(lambda c: journal.result(c, run))
+        return await self._open(lambda c: journal.result(c, run, self.sealing))
+
+    async def key_holder(self, run: int) -> KeyHolder | None:
+        return await self._pool.read(lambda c: journal.key_holder(c, run))
 
     async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
         total = 0
@@ -168,6 +194,9 @@ class PostgresStore(PostgresTenants):
 
     async def retries(self, run: int, limit: int) -> list[Summary]:
         return await self._pool.read(lambda c: catalogue.retries(c, run, limit))
+
+    async def destinations(self, runs: Sequence[int], limit: int) -> dict[int, list[str]]:
+        return await self._pool.read(lambda c: catalogue.destinations(c, runs, limit)) if runs else {}
 
     async def nearest_deadlines(self, limit: int, tenant: str | None = None) -> list[Summary]:
         return await self._pool.read(lambda c: catalogue.nearest_deadlines(c, limit, tenant))
@@ -201,12 +230,12 @@ class PostgresStore(PostgresTenants):
         bodies: bool = True,
         tenant: str | None = None,
     ) -> list[DeadLetter]:
-        return await self._pool.read(
-            lambda c: dead_letters.dead_letters(c, before, limit, queue, reason, bodies, tenant)
+        return await self._open(
+            lambda c: dead_letters.dead_letters(c, before, limit, queue, reason, bodies, tenant, self.sealing)
         )
 
     async def dead_letter(self, id: int, tenant: str | None = None) -> DeadLetter | None:
-        return await self._pool.read(lambda c: dead_letters.dead_letter(c, id, tenant))
+        return await self._open(lambda c: dead_letters.dead_letter(c, id, tenant, self.sealing))
 
     async def dead_letter_groups(self, tenant: str | None = None) -> list[tuple[str, str, int]]:
         return await self._pool.read(lambda c: dead_letters.dead_letter_groups(c, tenant))
@@ -224,23 +253,6 @@ class PostgresStore(PostgresTenants):
 
     async def remove_task_type(self, tipo: str) -> bool:
         return await self._pool.write(lambda c: task_types.remove_task_type(c, tipo))
-
-    # -- schedules -----------------------------------------------------------------------------------------------------
-
-    async def save_schedule(self, schedule: StoredSchedule) -> StoredSchedule | None:
-        return await self._pool.write(lambda c: schedules.save_schedule(c, schedule))
-
-    async def schedule(self, name: str) -> StoredSchedule | None:
-        return await self._pool.read(lambda c: schedules.schedule(c, name))
-
-    async def schedules(self, tenant: str, after: str, limit: int) -> list[StoredSchedule]:
-        return await self._pool.read(lambda c: schedules.schedules(c, tenant, after, limit))
-
-    async def remove_schedule(self, name: str) -> bool:
-        return await self._pool.write(lambda c: schedules.remove_schedule(c, name))
-
-    async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
-        return await self._pool.read(lambda c: schedules.due_schedules(c, limit))
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -297,15 +309,6 @@ class PostgresStore(PostgresTenants):
 
     async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
         return await self._pool.read(lambda c: system_events.later_system_events(c, after, limit))
-
-    async def destination_pauses(self) -> list[DestinationPause]:
-        return await self._pool.read(destination_pauses.destination_pauses)
-
-    async def put_destination_pause(self, pause: DestinationPause, event: SystemEvent) -> bool:
-        return await self._pool.write(lambda c: destination_pauses.put_destination_pause(c, pause, event))
-
-    async def remove_destination_pause(self, target: str, event: SystemEvent) -> bool:
-        return await self._pool.write(lambda c: destination_pauses.remove_destination_pause(c, target, event))
 
     # -- cursors -------------------------------------------------------------------------------------------------------
 

@@ -35,6 +35,11 @@ async def _open_runs_in(connection: Connection, tenant: str, limit: int) -> int:
     return int(number)
 
 
+async def _dead_letters_in(connection: Connection, tenant: str, limit: int) -> int:
+    ((number,),) = await fetch(connection, tenant_rows.dead_letters_sql("%s"), (tenant, limit))
+    return int(number)
+
+
 class PostgresTenants:
     """The part of the store that keeps tenants."""
 
@@ -54,3 +59,6 @@ class PostgresTenants:
 
     async def open_runs_in(self, tenant: str, limit: int) -> int:
         return await self._pool.read(lambda c: _open_runs_in(c, tenant, limit))
+
+    async def dead_letters_in(self, tenant: str, limit: int) -> int:
+        return await self._pool.read(lambda c: _dead_letters_in(c, tenant, limit))

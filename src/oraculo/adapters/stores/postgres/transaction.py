@@ -8,13 +8,14 @@ each other in a circle.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.instants import from_micros
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
 from oraculo.adapters.stores.postgres.connections import (
@@ -24,11 +25,13 @@ from oraculo.adapters.stores.postgres.connections import (
     is_connection_loss,
     taken_over,
 )
-from oraculo.adapters.stores.postgres.journal import recorded
 from oraculo.adapters.stores.postgres.locks import lock_numbers
 from oraculo.adapters.stores.postgres.pipeline import Pipeline, Rows, Statement
 from oraculo.adapters.stores.postgres.write import BatchRows
+from oraculo.adapters.stores.sealed_rows import UNSEALED, by_run, recorded
+from oraculo.adapters.stores.unique_key_rows import NEWEST, READ, holder_of
 from oraculo.errors import StoreUnavailableError
+from oraculo.ports.data_keys import UnknownDataKeyError
 from oraculo.ports.journal import Key, LockedSnapshot, LockRequest
 from oraculo.ports.membership import Member
 
@@ -50,13 +53,18 @@ FROM (
   GROUP BY run) AS request
 JOIN journal AS j ON j.run = request.run AND j.first > request.version
 ORDER BY j.run, j.first"""
+_HOLDERS = f"{READ} WHERE run = ANY (ARRAY(SELECT ({NEWEST}) FROM unnest(%s) AS k (value)))"
 _CLOCK = "SELECT oraculo_now()"
 
 
 class Writer:
     """The connection that writes orchestrations: one transaction at a time, in the order of `begin`."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(
+        self, server: Server, sealing: Sealing = UNSEALED, reload_keys: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._sealing = sealing
+        self._reload_keys = reload_keys
         self._own = ReconnectingConnection(server, WRITER_SETTINGS)
         self._pipeline: Pipeline | None = None
         self._turn = asyncio.Lock()
@@ -89,7 +97,13 @@ class Writer:
             found = dict(zip(statements, await pipeline.run(list(statements.values())), strict=True))
             if member is not None and not found["fence"]:
                 raise taken_over(member.name)
-            return _snapshot(request, found)
+            try:
+                return _snapshot(request, found, self._sealing)
+            except UnknownDataKeyError:
+                if self._reload_keys is None:
+                    raise
+                await self._reload_keys()
+                return _snapshot(request, found, self._sealing)
 
     async def append(self, rows: BatchRows, member: Member | None) -> None:
         """Write and commit; in the transaction that the caller began, or in one of its own."""
@@ -143,8 +157,11 @@ def _statements(request: LockRequest, member: Member | None) -> dict[str, Statem
     wanted: dict[str, Statement] = {"begin": ("BEGIN", ())}
     if member is not None:
         wanted["fence"] = (FENCE_QUERY, (member.slot, member.epoch))
-    if names or keys:
-        wanted["lock"] = (_LOCK, (Numbers(lock_numbers(names, keys)),))
+    unique = request.unique
+    if names or keys or unique:
+        wanted["lock"] = (_LOCK, (Numbers(lock_numbers(names, keys, unique)),))
+    if unique:
+        wanted["holders"] = (_HOLDERS, (Texts(unique),))
     if keys:
         wanted["keys"] = (_KEYS, (keyed,))
     if known or names or keys:
@@ -154,15 +171,15 @@ def _statements(request: LockRequest, member: Member | None) -> dict[str, Statem
     return wanted
 
 
-def _snapshot(request: LockRequest, rows: dict[str, Rows]) -> LockedSnapshot:
+def _snapshot(request: LockRequest, rows: dict[str, Rows], sealing: Sealing) -> LockedSnapshot:
     """Put together what the statements found."""
     ((clock,),) = rows["clock"]
     snapshot = LockedSnapshot(from_micros(clock), keys={row[0]: Key(*row) for row in rows.get("keys", ())})
+    snapshot.holders = {one.key: one for one in map(holder_of, rows.get("holders", ()))}
     names = set(request.names)
     there = {run: name for run, name in rows.get("runs", ())}
     snapshot.runs = {name: run for run, name in there.items() if name in names}
-    for row in rows.get("news", ()):
-        snapshot.news.setdefault(row[0], []).append(recorded(row))
+    snapshot.news = by_run(recorded(row, sealing) for row in rows.get("news", ()))
     wanted = {*request.known, *(key.run for key in snapshot.keys.values())}
     snapshot.gone = [run for run in wanted if run not in there]
     return snapshot

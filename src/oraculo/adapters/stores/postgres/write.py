@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import orjson
-
-from oraculo.adapters.stores import shared_sql
+from oraculo.adapters.sealing.codec import Sealing
+from oraculo.adapters.stores import sealed_rows, shared_sql, unique_key_rows
 from oraculo.adapters.stores.instants import to_micros, to_micros_or_none
 from oraculo.adapters.stores.postgres.arrays import Array, Blobs, Numbers, Texts
 from oraculo.adapters.stores.postgres.locks import TAIL_LOCK
 from oraculo.adapters.stores.postgres.pipeline import Statement
+from oraculo.adapters.stores.sealed_rows import UNSEALED
 from oraculo.core.events import OrchestrationStarted, TicketRequeued
 from oraculo.core.state import Orchestration
+from oraculo.core.step import Step
 from oraculo.core.tenants import tenant_of
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import Batch, LockRequest
@@ -55,6 +56,10 @@ UPDATE runs SET deadline = k.deadline, paused_at = k.paused_at FROM unnest(%s, %
 WHERE runs.run = k.run"""
 _RESULTS = "INSERT INTO results (run, body) SELECT * FROM unnest(%s, %s)"
 _KEYS = "INSERT INTO idempotency_keys (key, fingerprint, run, at) SELECT k.*, %s FROM unnest(%s, %s, %s) AS k"
+_HOLDERS = f"""
+INSERT INTO unique_keys ({unique_key_rows.UNIQUE_KEY_COLUMNS})
+SELECT * FROM unnest(%s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (run) DO UPDATE SET {unique_key_rows.UPSERT}"""
 _DEAD = """
 INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, tenant, at)
 SELECT k.*, %s FROM unnest(%s, %s, %s, %s, %s, %s, %s) AS k"""
@@ -65,6 +70,10 @@ _JOURNAL = (
 _COUNTS = """
 INSERT INTO counters (queue, verdict, count) SELECT * FROM unnest(%s, %s, %s)
 ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count"""
+# Whoever forgets a key waits for this transaction, and this one fails where that has been done.
+_KEYS_HELD = """
+WITH held AS (SELECT 1 FROM data_keys WHERE id = ANY (%s) AND wrapped IS NOT NULL FOR SHARE)
+SELECT oraculo_exactly((SELECT count(*) FROM held), %s)"""
 _NEWS = "SELECT pg_notify('oraculo', '')"
 
 _KINDS: dict[str, Callable[[Sequence[Any]], Array]] = {"n": Numbers, "t": Texts, "b": Blobs}
@@ -73,8 +82,9 @@ _KINDS: dict[str, Callable[[Sequence[Any]], Array]] = {"n": Numbers, "t": Texts,
 class BatchRows:
     """The rows of a batch, copied when it is made: the states in the batch go on changing."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, sealing: Sealing = UNSEALED) -> None:
         self.batch = batch
+        self.key_ids = sorted(sealing.key_id(one) for one in sealed_rows.tenants_of(batch)) if sealing.on else []
         self.new: list[list[Any]] = []
         self.changed: list[list[Any]] = []
         self.destinos: list[tuple[str, int]] = []
@@ -84,8 +94,10 @@ class BatchRows:
         self.pauses: list[list[Any]] = []
         self._runs(batch)
         self.journal = [
-            (step.state.run, step.first, to_micros(step.at), records.encode(step.events)) for step in batch.steps
+            (step.state.run, step.first, to_micros(step.at), _events(step, sealing)) for step in batch.steps
         ]
+        self.results = _results(batch, sealing)
+        self.dead = [_dead(one, sealing) for one in batch.dead]
 
     def _runs(self, batch: Batch) -> None:
         latest: dict[int, tuple[Orchestration, int]] = {}
@@ -123,12 +135,19 @@ class BatchRows:
     def lock_request(self) -> LockRequest:
         """The runs, names and keys that have to be locked before these rows are written."""
         known = {row[0]: row[-1] for row in self.changed}
-        return LockRequest(known, [row[9] for row in self.new], [key.key for key in self.batch.keys])
+        return LockRequest(
+            known,
+            [row[9] for row in self.new],
+            [key.key for key in self.batch.keys],
+            sorted({one.key for one in self.batch.holders.values()}),
+        )
 
     def statements(self, slot: int) -> list[Statement]:
         batch = self.batch
         at = to_micros(batch.at)
         found: list[Statement] = []
+        if self.key_ids:
+            found.append((_KEYS_HELD, (Texts(self.key_ids), len(self.key_ids))))
         if self.new:
             found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnnntttnnttt"))))
         if self.destinos:  # plans that only wait have none
@@ -143,12 +162,15 @@ class BatchRows:
             found.append((_PAUSES, _columns(self.pauses, "nnn")))
         if self.failures:
             found.append((_FAILURES, _columns(self.failures, "tnn")))
-        if batch.results:
-            found.append((_RESULTS, _columns(list(batch.results.items()), "nt")))
+        if self.results:
+            found.append((_RESULTS, _columns(self.results, "nt")))
         if batch.keys:
             found.append((_KEYS, (at, *_columns([(one.key, one.fingerprint, one.run) for one in batch.keys], "ttn"))))
-        if batch.dead:
-            found.append((_DEAD, (at, *_columns([_dead(one) for one in batch.dead], "tttttbt"))))
+        if batch.holders:
+            holders = [unique_key_rows.row_of(one) for _, one in sorted(batch.holders.items())]
+            found.append((_HOLDERS, _columns(holders, "nttnnntn")))
+        if self.dead:
+            found.append((_DEAD, (at, *_columns(self.dead, "tttttbt"))))
         found.append((_TAIL, ()))
         if self.journal:
             found.append((_JOURNAL, _columns(self.journal, "nnnt")))
@@ -168,11 +190,29 @@ def _columns(rows: Sequence[Sequence[Any]], kinds: str) -> list[Array]:
     return [_KINDS[kind](column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
 
 
-def _dead(one: DeadLetter) -> tuple[Any, ...]:
+def _events(step: Step, sealing: Sealing) -> bytes | str:
+    events = records.encode(step.events)
+    if not sealing.on:
+        return events
+    run, tenant = step.state.run, tenant_of(step.state.correlation_id)
+    return sealing.seal_text(tenant, sealed_rows.step_place(run, step.first), events)
+
+
+def _results(batch: Batch, sealing: Sealing) -> list[tuple[int, bytes | str]]:
+    if not sealing.on or not batch.results:
+        return list(batch.results.items())
+    tenants = {step.state.run: tenant_of(step.state.correlation_id) for step in batch.steps}
+    return [
+        (run, sealing.seal_text(tenants[run], sealed_rows.result_place(run), body))
+        for run, body in batch.results.items()
+    ]
+
+
+def _dead(one: DeadLetter, sealing: Sealing) -> tuple[Any, ...]:
     """The columns of a dead letter. Its texts come from outside, and PostgreSQL refuses NUL in a text."""
     name = None if one.correlation_id is None else _clean(one.correlation_id)
-    headers = orjson.dumps(one.headers)
-    return _clean(one.queue), _clean(one.reason), _clean(one.detail), name, headers, one.body, one.tenant
+    detail, headers, body = sealed_rows.letter_texts(one, sealing)
+    return _clean(one.queue), _clean(one.reason), _clean(detail), name, headers, body, one.tenant
 
 
 def _clean(text: str) -> str:

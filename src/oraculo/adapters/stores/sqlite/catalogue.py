@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import apsw
 
 from oraculo.adapters.stores import shared_sql
@@ -26,6 +28,11 @@ def count(connection: apsw.Connection, query: Query) -> int:
 
 def retries(connection: apsw.Connection, run: int, limit: int) -> list[Summary]:
     return [shared_sql.summary(row) for row in fetch(connection, shared_sql.retries_query("?"), (run, limit))]
+
+
+def destinations(connection: apsw.Connection, runs: Sequence[int], limit: int) -> dict[int, list[str]]:
+    sql = shared_sql.destinations_query(", ".join("?" * len(runs)), "?")
+    return shared_sql.by_run(fetch(connection, sql, (*runs, limit)))
 
 
 def nearest_deadlines(connection: apsw.Connection, limit: int, tenant: str | None) -> list[Summary]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import apsw
 import orjson
 
-from oraculo.adapters.stores.instants import from_micros
+from oraculo.adapters.sealing.codec import Sealing
+from oraculo.adapters.stores.sealed_rows import letter_of
 from oraculo.adapters.stores.shared_sql import only
 from oraculo.adapters.stores.sqlite.connections import fetch
 from oraculo.ports.dead_letters import DeadLetter
@@ -26,6 +26,7 @@ def dead_letters(
     reason: str | None,
     bodies: bool,
     tenant: str | None,
+    sealing: Sealing,
 ) -> list[DeadLetter]:
     where: list[str] = ["true"]
     values: list[object] = []
@@ -39,12 +40,12 @@ def dead_letters(
             where.append(column)
             values.append(value)
     sql = f"{_DEAD_LETTERS if bodies else _WITHOUT_BODIES} WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?"
-    return [_dead(row) for row in fetch(connection, sql, (*values, limit))]
+    return [letter_of(row, sealing) for row in fetch(connection, sql, (*values, limit))]
 
 
-def dead_letter(connection: apsw.Connection, id: int, tenant: str | None) -> DeadLetter | None:
+def dead_letter(connection: apsw.Connection, id: int, tenant: str | None, sealing: Sealing) -> DeadLetter | None:
     rows = fetch(connection, f"{_DEAD_LETTERS} WHERE id = ?", (id,))
-    found = _dead(rows[0]) if rows else None
+    found = letter_of(rows[0], sealing) if rows else None
     return found if found is not None and tenant in (None, found.tenant) else None
 
 
@@ -67,8 +68,3 @@ def remove_dead_letters(connection: apsw.Connection, ids: Sequence[int], outcome
                 (queue, outcome),
             )
     return len(gone)
-
-
-def _dead(row: tuple[Any, ...]) -> DeadLetter:
-    id, queue, reason, detail, correlation_id, headers, at, size, body = row
-    return DeadLetter(queue, reason, detail, body, correlation_id, orjson.loads(headers), id, from_micros(at), size)

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import apsw
-import orjson
 
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
+from oraculo.adapters.stores.sealed_rows import beyond, by_run, recorded, result_of
 from oraculo.adapters.stores.sqlite.connections import fetch, json_list
+from oraculo.adapters.stores.sqlite.ended_runs import delete_runs
+from oraculo.adapters.stores.unique_key_rows import NEWEST, READ, holder_of
 from oraculo.ports.journal import Key, Live, LockedSnapshot, LockRequest, Recorded
-from oraculo.wire import records
-from oraculo.wire.quarantine import ATTEMPTS_USED_UP
+from oraculo.ports.unique_keys import KeyHolder
 
 _STEPS = "SELECT run, first, at, format, events, position FROM journal"
 
 
-def snapshot(connection: apsw.Connection, request: LockRequest) -> LockedSnapshot:
+def snapshot(connection: apsw.Connection, request: LockRequest, sealing: Sealing) -> LockedSnapshot:
     runs = locate(connection, request.names) if request.names else {}
     used = keyed(connection, request.keys) if request.keys else {}
     strange = {run for run, version in request.known.items() if not version}
     strange.update(runs.values(), (key.run for key in used.values() if not request.known.get(key.run)))
-    news = load(connection, sorted(strange)) if strange else {}
-    return LockedSnapshot(None, runs, used, news, [run for run in strange if run not in news])
+    news = load(connection, sorted(strange), sealing) if strange else {}
+    held = holders(connection, request.unique) if request.unique else {}
+    return LockedSnapshot(None, runs, used, news, [run for run in strange if run not in news], held)
 
 
 def locate(connection: apsw.Connection, correlation_ids: Sequence[str]) -> dict[str, int]:
@@ -37,12 +39,19 @@ def keyed(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, Key]:
     return {row[0]: Key(*row) for row in fetch(connection, sql, (json_list(keys),))}
 
 
-def load(connection: apsw.Connection, runs: Sequence[int]) -> dict[int, list[Recorded]]:
-    loaded: dict[int, list[Recorded]] = {}
+def holders(connection: apsw.Connection, keys: Sequence[str]) -> dict[str, KeyHolder]:
+    rows = fetch(connection, f"{READ} WHERE run IN (SELECT ({NEWEST}) FROM json_each(?) AS k)", (json_list(keys),))
+    return {one.key: one for one in map(holder_of, rows)}
+
+
+def key_holder(connection: apsw.Connection, run: int) -> KeyHolder | None:
+    rows = fetch(connection, f"{READ} WHERE run = ?", (run,))
+    return holder_of(rows[0]) if rows else None
+
+
+def load(connection: apsw.Connection, runs: Sequence[int], sealing: Sealing) -> dict[int, list[Recorded]]:
     sql = f"{_STEPS} WHERE run IN (SELECT value FROM json_each(?)) ORDER BY run, first"
-    for row in fetch(connection, sql, (json_list(runs),)):
-        loaded.setdefault(row[0], []).append(_recorded(row))
-    return loaded
+    return by_run(recorded(row, sealing) for row in fetch(connection, sql, (json_list(runs),)))
 
 
 def live(connection: apsw.Connection) -> list[Live]:
@@ -59,23 +68,22 @@ def last_instant(connection: apsw.Connection) -> datetime | None:
     return from_micros(row[0][0]) if row else None
 
 
-def events(connection: apsw.Connection, run: int, after: int, limit: int) -> list[Recorded]:
+def events(connection: apsw.Connection, run: int, after: int, limit: int, sealing: Sealing) -> list[Recorded]:
     """The step that holds event `after`+1 begins at or before it."""
     start = "SELECT max(first) FROM journal WHERE run = ?1 AND first <= ?2"
     sql = f"{_STEPS} WHERE run = ?1 AND first >= ifnull(({start}), 0) ORDER BY first LIMIT ?3"
-    steps = [_recorded(row) for row in fetch(connection, sql, (run, after + 1, limit))]
-    return [step for step in steps if step.first + len(step.events) > after + 1]
+    return beyond((recorded(row, sealing) for row in fetch(connection, sql, (run, after + 1, limit))), after)
 
 
-def tail(connection: apsw.Connection, after: int, limit: int, tipo: str | None) -> list[Recorded]:
+def tail(connection: apsw.Connection, after: int, limit: int, tipo: str | None, sealing: Sealing) -> list[Recorded]:
     only = "" if tipo is None else " AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND runs.tipo = ?3)"
     sql = f"{_STEPS} WHERE position > ?1{only} ORDER BY position LIMIT ?2"
-    return [_recorded(row) for row in fetch(connection, sql, (after, limit) if tipo is None else (after, limit, tipo))]
+    values = (after, limit) if tipo is None else (after, limit, tipo)
+    return [recorded(row, sealing) for row in fetch(connection, sql, values)]
 
 
-def result(connection: apsw.Connection, run: int) -> bytes | None:
-    rows = fetch(connection, "SELECT body FROM results WHERE run = ?", (run,))
-    return rows[0][0].encode() if rows else None
+def result(connection: apsw.Connection, run: int, sealing: Sealing) -> bytes | None:
+    return result_of(fetch(connection, "SELECT body FROM results WHERE run = ?", (run,)), run, sealing)
 
 
 def prune(connection: apsw.Connection, before: datetime, limit: int, read: int | None) -> int:
@@ -86,20 +94,12 @@ def prune(connection: apsw.Connection, before: datetime, limit: int, read: int |
             f" AND (?3 IS NULL OR ({last}) <= ?3) ORDER BY closed_at LIMIT ?2",
             (to_micros(before), limit, read),
         ).fetchall()
-        chosen = (orjson.dumps([run for (run,) in runs]).decode(),)
+        delete_runs(connection, [int(str(run)) for (run,) in runs])
         connection.execute(
-            "DELETE FROM dead_letters WHERE reason = ? AND correlation_id IN"
-            " (SELECT correlation_id FROM runs WHERE run IN (SELECT value FROM json_each(?)))",
-            (ATTEMPTS_USED_UP, *chosen),
+            "DELETE FROM sla_alerts WHERE at < ? AND (run IS NULL OR run NOT IN (SELECT run FROM runs))",
+            (to_micros(before),),
         )
-        for table in ("journal", "results", "run_destinos", "run_rotulos", "run_origins", "runs"):
-            connection.execute(f"DELETE FROM {table} WHERE run IN (SELECT value FROM json_each(?))", chosen)
         connection.execute(
             "DELETE FROM idempotency_keys WHERE at < ? AND run NOT IN (SELECT run FROM runs)", (to_micros(before),)
         )
     return len(runs)
-
-
-def _recorded(row: tuple[Any, ...]) -> Recorded:
-    run, first, at, format, events, position = row
-    return Recorded(run, first, from_micros(at), records.decode(events, format), position, events)

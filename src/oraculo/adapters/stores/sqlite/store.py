@@ -13,14 +13,16 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Self
 
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.numbered import SchemaState, schema_state
+from oraculo.adapters.stores.sealed_rows import UNSEALED, refresh, tenants_of
 from oraculo.adapters.stores.sqlite import (
     api_keys,
     catalogue,
     cursors,
     dead_letters,
-    destination_pauses,
     journal,
+    parameter_schemas,
     schedules,
     statistics,
     system_events,
@@ -29,29 +31,48 @@ from oraculo.adapters.stores.sqlite import (
     write,
 )
 from oraculo.adapters.stores.sqlite.connections import MEMORY, Connections, fetch
+from oraculo.adapters.stores.sqlite.data_keys import SqliteDataKeys
+from oraculo.adapters.stores.sqlite.destinations import SqliteDestinations
+from oraculo.adapters.stores.sqlite.ended_runs import SqliteEndedRuns
 from oraculo.adapters.stores.sqlite.locks import lock
+from oraculo.adapters.stores.sqlite.projected import SqliteProjected
 from oraculo.adapters.stores.sqlite.tenants import SqliteTenants
+from oraculo.adapters.stores.sqlite.users import SqliteUsers
+from oraculo.adapters.stores.sqlite.workers import SqliteWorkers
+from oraculo.core.tenants import tenant_of
+from oraculo.errors import StoreUnavailableError
 from oraculo.ports.api_keys import ApiKey, KeySession
 from oraculo.ports.catalogue import Query, Summary
 from oraculo.ports.cursors import Lag
 from oraculo.ports.dead_letters import DeadLetter
-from oraculo.ports.destination_pauses import DestinationPause
 from oraculo.ports.journal import Batch, Key, Live, LockedSnapshot, LockRequest, Recorded
 from oraculo.ports.schedules import DueSchedules, StoredSchedule
 from oraculo.ports.statistics import Bucket, FailingQueue
 from oraculo.ports.system_events import SystemEvent
 from oraculo.ports.token_keys import StoredTokenKey
+from oraculo.ports.unique_keys import KeyHolder
 
 
-class SqliteStore(SqliteTenants):
+class SqliteStore(SqliteTenants, SqliteUsers, SqliteDestinations, SqliteEndedRuns, SqliteProjected, SqliteDataKeys):
     """`SqliteStore("oraculo.db")`; `:memory:` lives as long as the object. `threads=False` runs everything in the
     caller's thread, which is what a deterministic simulation wants. `exclusive=True` is for a process that runs an
     engine on it: a second one is refused while the first lives, so that what an engine has in memory stays true.
-    `may_migrate=False` refuses a database whose schema is not up to date instead of changing it."""
+    `may_migrate=False` refuses a database whose schema is not up to date instead of changing it. `sealing` seals
+    payloads."""
 
-    def __init__(self, path: str, *, threads: bool = True, exclusive: bool = False, may_migrate: bool = True) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        threads: bool = True,
+        exclusive: bool = False,
+        may_migrate: bool = True,
+        sealing: Sealing = UNSEALED,
+    ) -> None:
+        self.sealing = sealing
         self.path = path
         self.connections = Connections(path, threads=threads, may_migrate=may_migrate)
+        self.worker_leases = SqliteWorkers(self.connections)
         self._exclusive = exclusive and path != MEMORY
         self._lock: int | None = None
 
@@ -97,13 +118,19 @@ class SqliteStore(SqliteTenants):
     # -- journal -------------------------------------------------------------------------------------------------------
 
     async def begin(self, request: LockRequest) -> LockedSnapshot:
-        if not (request.names or request.keys or 0 in request.known.values()):
+        if not (request.names or request.keys or request.unique or 0 in request.known.values()):
             return LockedSnapshot()
-        return await self.connections.read(lambda c: journal.snapshot(c, request))
+        return await self._open(lambda c: journal.snapshot(c, request, self.sealing))
 
     async def append(self, batch: Batch) -> None:
-        statements = write.statements(batch)
-        await self.connections.write(lambda c: write.apply(c, statements))
+        if self.sealing.on:
+            await refresh(self.sealing, self, tenants_of(batch))
+        statements = write.statements(batch, self.sealing)
+        try:
+            await self.connections.write(lambda c: write.apply(c, statements))
+        except StoreUnavailableError:
+            self.sealing.expire()
+            raise
 
     async def abandon(self) -> None:
         pass
@@ -114,8 +141,11 @@ class SqliteStore(SqliteTenants):
     async def keyed(self, keys: Sequence[str]) -> dict[str, Key]:
         return await self.connections.read(lambda c: journal.keyed(c, keys))
 
+    async def key_holder(self, run: int) -> KeyHolder | None:
+        return await self.connections.read(lambda c: journal.key_holder(c, run))
+
     async def load(self, runs: Sequence[int]) -> dict[int, list[Recorded]]:
-        return await self.connections.read(lambda c: journal.load(c, runs))
+        return await self._open(lambda c: journal.load(c, runs, self.sealing))
 
     async def live(self) -> list[Live]:
         return await self.connections.read(journal.live)
@@ -124,13 +154,13 @@ class SqliteStore(SqliteTenants):
         return await self.connections.read(journal.last_instant)
 
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
-        return await self.connections.read(lambda c: journal.events(c, run, after, limit))
+        return await self._open(lambda c: journal.events(c, run, after, limit, self.sealing))
 
     async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
-        return await self.connections.read(lambda c: journal.tail(c, after, limit, tipo))
+        return await self._open(lambda c: journal.tail(c, after, limit, tipo, self.sealing))
 
     async def result(self, run: int) -> bytes | None:
-        return await self.connections.read(lambda c: journal.result(c, run))
+        return await self._open(lambda c: journal.result(c, run, self.sealing))
 
     async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
         return await self.connections.write(lambda c: journal.prune(c, before, limit, read))
@@ -148,6 +178,9 @@ class SqliteStore(SqliteTenants):
 
     async def retries(self, run: int, limit: int) -> list[Summary]:
         return await self.connections.read(lambda c: catalogue.retries(c, run, limit))
+
+    async def destinations(self, runs: Sequence[int], limit: int) -> dict[int, list[str]]:
+        return await self.connections.read(lambda c: catalogue.destinations(c, runs, limit)) if runs else {}
 
     async def nearest_deadlines(self, limit: int, tenant: str | None = None) -> list[Summary]:
         return await self.connections.read(lambda c: catalogue.nearest_deadlines(c, limit, tenant))
@@ -181,12 +214,12 @@ class SqliteStore(SqliteTenants):
         bodies: bool = True,
         tenant: str | None = None,
     ) -> list[DeadLetter]:
-        return await self.connections.read(
-            lambda c: dead_letters.dead_letters(c, before, limit, queue, reason, bodies, tenant)
+        return await self._open(
+            lambda c: dead_letters.dead_letters(c, before, limit, queue, reason, bodies, tenant, self.sealing)
         )
 
     async def dead_letter(self, id: int, tenant: str | None = None) -> DeadLetter | None:
-        return await self.connections.read(lambda c: dead_letters.dead_letter(c, id, tenant))
+        return await self._open(lambda c: dead_letters.dead_letter(c, id, tenant, self.sealing))
 
     async def dead_letter_groups(self, tenant: str | None = None) -> list[tuple[str, str, int]]:
         return await self.connections.read(lambda c: dead_letters.dead_letter_groups(c, tenant))
@@ -205,22 +238,35 @@ class SqliteStore(SqliteTenants):
     async def remove_task_type(self, tipo: str) -> bool:
         return await self.connections.write(lambda c: task_types.remove_task_type(c, tipo))
 
+    # -- schemas of parameters -----------------------------------------------------------------------------------------
+
+    async def put_parameter_schema(self, queue: str, body: bytes, at: datetime) -> None:
+        await self.connections.write(lambda c: parameter_schemas.put_parameter_schema(c, queue, body, at))
+
+    async def parameter_schemas(self) -> dict[str, bytes]:
+        return await self.connections.read(parameter_schemas.parameter_schemas)
+
+    async def remove_parameter_schema(self, queue: str) -> bool:
+        return await self.connections.write(lambda c: parameter_schemas.remove_parameter_schema(c, queue))
+
     # -- schedules -----------------------------------------------------------------------------------------------------
 
     async def save_schedule(self, schedule: StoredSchedule) -> StoredSchedule | None:
-        return await self.connections.write(lambda c: schedules.save_schedule(c, schedule))
+        if self.sealing.on:
+            await refresh(self.sealing, self, [tenant_of(schedule.name)])
+        return await self.connections.write(lambda c: schedules.save_schedule(c, schedule, self.sealing))
 
     async def schedule(self, name: str) -> StoredSchedule | None:
-        return await self.connections.read(lambda c: schedules.schedule(c, name))
+        return await self._open(lambda c: schedules.schedule(c, name, self.sealing))
 
     async def schedules(self, tenant: str, after: str, limit: int) -> list[StoredSchedule]:
-        return await self.connections.read(lambda c: schedules.schedules(c, tenant, after, limit))
+        return await self._open(lambda c: schedules.schedules(c, tenant, after, limit, self.sealing))
 
     async def remove_schedule(self, name: str) -> bool:
         return await self.connections.write(lambda c: schedules.remove_schedule(c, name))
 
     async def due_schedules(self, now: datetime, limit: int) -> DueSchedules:
-        return await self.connections.read(lambda c: schedules.due_schedules(c, now, limit))
+        return await self._open(lambda c: schedules.due_schedules(c, now, limit, self.sealing))
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -277,17 +323,6 @@ class SqliteStore(SqliteTenants):
 
     async def later_system_events(self, after: int, limit: int) -> list[SystemEvent]:
         return await self.connections.read(lambda c: system_events.later_system_events(c, after, limit))
-
-    # -- paused destinations -------------------------------------------------------------------------------------------
-
-    async def destination_pauses(self) -> list[DestinationPause]:
-        return await self.connections.read(destination_pauses.destination_pauses)
-
-    async def put_destination_pause(self, pause: DestinationPause, event: SystemEvent) -> bool:
-        return await self.connections.write(lambda c: destination_pauses.put_destination_pause(c, pause, event))
-
-    async def remove_destination_pause(self, target: str, event: SystemEvent) -> bool:
-        return await self.connections.write(lambda c: destination_pauses.remove_destination_pause(c, target, event))
 
     # -- cursors -------------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,10 @@ def _open_runs_in(connection: apsw.Connection, tenant: str, limit: int) -> int:
     return int(fetch(connection, tenant_rows.open_sql("?"), (tenant, *tenant_rows.OPEN_STATUSES, limit))[0][0])
 
 
+def _dead_letters_in(connection: apsw.Connection, tenant: str, limit: int) -> int:
+    return int(fetch(connection, tenant_rows.dead_letters_sql("?"), (tenant, limit))[0][0])
+
+
 class SqliteTenants:
     """The part of the store that keeps tenants."""
 
@@ -58,3 +62,6 @@ class SqliteTenants:
 
     async def open_runs_in(self, tenant: str, limit: int) -> int:
         return await self.connections.read(lambda c: _open_runs_in(c, tenant, limit))
+
+    async def dead_letters_in(self, tenant: str, limit: int) -> int:
+        return await self.connections.read(lambda c: _dead_letters_in(c, tenant, limit))

@@ -6,13 +6,15 @@ thread and touches nothing but the copies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import apsw
 import orjson
 
-from oraculo.adapters.stores import shared_sql
+from oraculo.adapters.sealing.codec import Sealing
+from oraculo.adapters.stores import sealed_rows, shared_sql, unique_key_rows
 from oraculo.adapters.stores.instants import to_micros, to_micros_or_none
+from oraculo.adapters.stores.sqlite.connections import fetch, json_list
 from oraculo.core.events import OrchestrationStarted, TicketRequeued
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import tenant_of
@@ -47,6 +49,11 @@ _RESULTS = "INSERT INTO results (run, body) SELECT value->>0, value->>1 FROM jso
 _KEYS = """
 INSERT INTO idempotency_keys (key, fingerprint, run, at)
 SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
+_HOLDERS = f"""
+INSERT INTO unique_keys ({unique_key_rows.UNIQUE_KEY_COLUMNS})
+SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7
+FROM json_each(?) WHERE true
+ON CONFLICT (run) DO UPDATE SET {unique_key_rows.UPSERT}"""
 _COUNTS = """
 INSERT INTO counters (queue, verdict, count) SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true
 ON CONFLICT (queue, verdict) DO UPDATE SET count = count + excluded.count"""
@@ -54,18 +61,21 @@ _DEAD = """
 INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at, tenant)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
+_KEYS_HELD = "SELECT count(*) FROM data_keys WHERE id IN (SELECT value FROM json_each(?)) AND wrapped IS NOT NULL"
+
 Statement = tuple[str, str, int | None]  # SQL, rows as JSON, how many rows it must change
 
 
 class Statements:
-    __slots__ = ("dead", "rows")
+    __slots__ = ("dead", "keys", "rows")
 
-    def __init__(self, rows: list[Statement], dead: list[tuple[object, ...]]) -> None:
+    def __init__(self, rows: list[Statement], dead: list[tuple[object, ...]], keys: Sequence[str]) -> None:
         self.rows = rows
         self.dead = dead
+        self.keys = keys  # that the rows are sealed with
 
 
-def statements(batch: Batch) -> Statements:
+def statements(batch: Batch, sealing: Sealing) -> Statements:
     journal: list[bytes] = []
     new: list[list[object]] = []
     changed: list[list[object]] = []
@@ -79,7 +89,11 @@ def statements(batch: Batch) -> Statements:
     requeued: set[int] = set()
     for step in batch.steps:
         state = step.state
-        journal.append(b"[%d,%d,%d,%b]" % (state.run, step.first, to_micros(step.at), records.encode(step.events)))
+        events = records.encode(step.events)
+        if sealing.on:
+            place = sealed_rows.step_place(state.run, step.first)
+            events = _quoted(sealing.seal_text(tenant_of(state.correlation_id), place, events))
+        journal.append(b"[%d,%d,%d,%b]" % (state.run, step.first, to_micros(step.at), events))
         if state.run not in latest:
             latest[state.run] = (state, step.first - 1)
             if isinstance(step.events[0], OrchestrationStarted):
@@ -114,26 +128,48 @@ def statements(batch: Batch) -> Statements:
         (_RUNS, changed, True),
         (_PAUSES, pauses, False),
         (_KEYS, [[key.key, key.fingerprint, key.run, at] for key in batch.keys], True),
+        (_HOLDERS, [unique_key_rows.row_of(one) for one in batch.holders.values()], True),
         (_COUNTS, [[queue, verdict, count] for (queue, verdict), count in batch.counts.items()], False),
     ]
     rows: list[Statement] = [
         (sql, orjson.dumps(table).decode(), len(table) if exact else None) for sql, table, exact in tables if table
     ]
     # Documents are JSON already: they are put in as they are, and SQLite, on the other core, takes them apart.
-    results = [b"[%d,%b]" % (run, body) for run, body in batch.results.items()]
+    results = [b"[%d,%b]" % (run, body) for run, body in sealed_results(batch, latest, sealing)]
     for sql, documents in ((_JOURNAL, journal), (_RESULTS, results)):
         if documents:
             rows.append((sql, f"[{b','.join(documents).decode()}]", len(documents)))
     dead: list[tuple[object, ...]] = [
-        (d.queue, d.reason, d.detail, d.correlation_id, orjson.dumps(d.headers).decode(), d.body, at, d.tenant)
+        (d.queue, d.reason, detail, d.correlation_id, headers, body, at, d.tenant)
         for d in batch.dead
+        for detail, headers, body in (sealed_rows.letter_texts(d, sealing),)
     ]
-    return Statements(rows, dead)
+    used = [sealing.key_id(tenant) for tenant in sealed_rows.tenants_of(batch)] if sealing.on else ()
+    return Statements(rows, dead, used)
+
+
+def sealed_results(
+    batch: Batch, states: Mapping[int, tuple[Orchestration, int]], sealing: Sealing
+) -> Iterator[tuple[int, bytes]]:
+    """(run, result) as JSON."""
+    for run, body in batch.results.items():
+        if sealing.on:
+            tenant = tenant_of(states[run][0].correlation_id)
+            yield run, _quoted(sealing.seal_text(tenant, sealed_rows.result_place(run), body))
+        else:
+            yield run, body
+
+
+def _quoted(text: str) -> bytes:
+    """As JSON; a sealed text has nothing in it that needs escaping."""
+    return b'"%b"' % text.encode()
 
 
 def apply(connection: apsw.Connection, what: Statements) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
+        if what.keys and fetch(connection, _KEYS_HELD, (json_list(what.keys),))[0][0] != len(what.keys):
+            raise StoreUnavailableError("the key of a tenant was forgotten meanwhile")
         for sql, rows, expected in what.rows:
             connection.execute(sql, (rows,))
             if expected is not None and connection.changes() != expected:

@@ -1,5 +1,6 @@
 // What every page has: times, copying, dialogs, keys, and the token of the session on every request.
 import { el, toast } from "./dom.js";
+import { openPalette } from "./palette.js";
 import { absolute, moment, relative, t, time } from "./text.js";
 
 // -- times ------------------------------------------------------------------------------------------------------------
@@ -88,6 +89,7 @@ body.addEventListener("click", (event) => {
   const at = (selector) => event.target.closest(selector);
   if (at("[data-copy]")) copy(at("[data-copy]").dataset.copy);
   else if (at("[data-help]")) document.getElementById("help").showModal();
+  else if (at("[data-palette]")) openPalette();
   else if (at("[data-dismiss]")) at(".flash").remove();
   else if (at("dialog [data-cancel]")) {
     event.preventDefault();
@@ -111,6 +113,10 @@ function move(step) {
 }
 
 document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
+    event.preventDefault();
+    return openPalette();
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input:not([type=checkbox], [type=range]), textarea, select")) return;
   const key = event.key;

@@ -2,6 +2,7 @@
 import { svg } from "./dom.js";
 import { BACKOFF, each, STATUS, WAITING } from "./run-state.js";
 import { number, t } from "./text.js";
+import { Zoom } from "./zoom.js";
 
 const LETTERS = 27;
 const WORST = ["erro", "timeout", "nova_tentativa", "em_execucao", "pendente", "cancelada", "ignorada", "concluida"];
@@ -21,13 +22,15 @@ function name(node) {
 }
 
 export class Dag {
-  constructor(box, drawing, choose) {
+  /** `size` is how large it begins: "fit", "readable" (fitted, but never too small to read), or a number. */
+  constructor(box, drawing, choose, size = "fit") {
     const { width, height, nodes, edges } = drawing;
     const picture = svg("svg", { class: "dag", width, height, viewBox: `0 0 ${width} ${height}`, role: "group" });
     this.parts = nodes.map((node) => ({ node, ...this.#draw(node, choose) }));
     this.edges = edges.map(([from, to]) => ({ to: nodes[to], path: edge(nodes[from], nodes[to]) }));
     picture.append(...this.edges.map((one) => one.path), ...this.parts.map((part) => part.group));
     box.replaceChildren(picture);
+    this.zoom = new Zoom(box, picture, size, nodes);
   }
 
   #draw(node, choose) {
@@ -122,12 +125,13 @@ export class Dag {
       part.mark.setAttribute("class", `mark icon s-${found}`);
       part.mark.firstChild.setAttribute("href", `#i-${found}`);
       part.look = found;
+      this.zoom.paint(part.node, found);
     }
     const text = !state
       ? node.count > 1 && !folded ? t("tickets", { n: number(node.count) }) : ""
       : node.count > 1 && seen
         ? STATUS.map((status, code) => (counts[code] ? `${number(counts[code])} ${t(`status.${status}`)}` : "")).filter(Boolean).join(" · ")
-        : t(`status.${found}`) + (attempts > 1 ? ` · ${t("attempt", { n: attempts })}` : "");
+        : t(node.kind === "espera" && found === "em_execucao" ? "waits" : `status.${found}`) + (attempts > 1 ? ` · ${t("attempt", { n: attempts })}` : "");
     part.sub.textContent = text.length > 34 ? `${text.slice(0, 33)}…` : text;
     part.title.textContent = `${name(node)}: ${text}`;
     let x = 12;

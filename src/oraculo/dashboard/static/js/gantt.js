@@ -15,9 +15,10 @@ const TESTS = {
 };
 
 export class Gantt {
-  constructor(root, store, open) {
+  constructor(root, store, open, told) {
     this.store = store;
     this.open = open;
+    this.told = told;
     this.filter = "all";
     this.node = null;
     this.axis = root.querySelector("[data-gantt-axis]");
@@ -28,10 +29,13 @@ export class Gantt {
     this.note = el("p", { class: "note", hidden: true }, t("none_here"));
     this.box.after(this.note);
     for (const chip of this.chips)
-      chip.addEventListener("click", () => {
-        this.filter = chip.dataset.filter;
-        this.again();
-      });
+      chip.addEventListener("click", () => this.choose(chip.dataset.filter));
+  }
+
+  choose(filter) {
+    this.filter = filter;
+    this.told(filter);
+    this.again();
   }
 
   only(node) {

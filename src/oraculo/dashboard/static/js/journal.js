@@ -4,12 +4,13 @@ import { ticketName } from "./names.js";
 import { duration, number, t } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
-const LOOK = { s: "em_execucao", R: "em_execucao", j: "concluida", d: "pendente", c: "em_execucao", k: "concluida", a: "nova_tentativa", l: "cancelada", o: "erro", g: "parcial", w: "pendente", y: "pendente", v: "em_execucao", q: "cancelada", z: "pendente", n: "em_execucao", p: "pendente", b: "em_execucao", i: "em_execucao", h: "em_execucao", u: "nova_tentativa" };
+const LOOK = { s: "em_execucao", R: "em_execucao", j: "concluida", d: "pendente", c: "em_execucao", k: "concluida", a: "nova_tentativa", l: "cancelada", o: "erro", g: "porta", w: "pendente", y: "pendente", v: "em_execucao", q: "cancelada", z: "pendente", n: "em_execucao", p: "pendente", b: "em_execucao", i: "em_execucao", h: "em_execucao", u: "nova_tentativa" };
 
 export class Journal {
   constructor(root, store, choose) {
     this.store = store;
     this.count = root.querySelector("[data-journal-count]");
+    this.badge = root.querySelector('[data-tab-count="events"]');
     this.box = root.querySelector("[data-journal]");
     this.seq = 0;
     this.list = new VirtualList(this.box, 26, 384, (index) => this.#row(index, choose));
@@ -17,7 +18,10 @@ export class Journal {
 
   show(seq, follow) {
     this.seq = seq;
-    if (this.list.count !== this.store.version) this.count.textContent = t("events", { n: number(this.store.version) });
+    if (this.list.count !== this.store.version) {
+      this.count.textContent = t("events", { n: number(this.store.version) });
+      this.badge.textContent = number(this.store.version);
+    }
     if (follow) this.list.reveal(seq - 1);
     this.list.show(this.store.version, (row, index) => this.#mark(row, index + 1)); // what happened stays as it is
   }
@@ -89,6 +93,8 @@ function said(store, row) {
     case "o":
     case "r":
       return t(`ev.${letter}`, { what: ticketName(store, row[3]), n: row[4] });
+    case "W":
+      return t("ev.W", { what: ticketName(store, row[3]), n: row[4], worker: row[8], cause: t(`cause.${row[5]}`) });
     case "x":
       return t("ev.x", { what: tickets(store, row[3]), status: t(`status.${row[4]}`), reason: row[5] });
     case "g":
@@ -103,6 +109,21 @@ function said(store, row) {
     case "m":
     case "L":
       return t(`ev.${letter}`, { what: ticketName(store, row[3]), status: t(`status.${row[4]}`), reason: row[5] });
+    case "P":
+      return t(`ev.P.${row[3]}`, { what: tickets(store, row[4]) });
+    case "V":
+      return t(row[5] ? "ev.V.refused" : row[6] ? "ev.V.said" : "ev.V", { point: t(`point.${row[3]}`), n: number(row[4]), refused: number(row[5]), said: row[6], version: row[7] });
+    case "A":
+      return t("ev.A", { what: ticketName(store, row[3]), n: row[4] });
+    case "G":
+      return t(row[8].length ? "ev.G" : "ev.G.alone", {
+        what: ticketName(store, row[3]),
+        n: row[4],
+        worker: row[5],
+        how: t(`method.${row[6]}`),
+        score: row[7],
+        others: row[8].map(([name, score, why]) => `${name} (${score}): ${t(`notchosen.${why}`)}`).join("; "),
+      });
     case "z":
       return t(`ev.z.${row[3] ? "paused" : "resumed"}${row[4] ? ".because" : ""}`, { reason: row[4] });
     case "q":

@@ -6,9 +6,11 @@ import { t } from "./text.js";
 const text = document.getElementById("text");
 const body = document.querySelector("[data-form-body]");
 const preview = document.getElementById("preview");
+const card = document.querySelector("[data-form]");
+const templates = JSON.parse(document.getElementById("templates").textContent);
 let request = null;
 
-document.querySelector("[data-form]").hidden = false;
+document.querySelector("[data-templates]").hidden = false;
 
 function write() {
   text.value = JSON.stringify(request, null, 2);
@@ -109,7 +111,13 @@ function whole() {
 
 const isList = (value) => value === undefined || (Array.isArray(value) && value.every((one) => one && typeof one === "object" && !Array.isArray(one)));
 
+const PLAN_WORDS = ["tarefas", "tasks", "tipo", "type", "collects", "executes"];
+
+/** The form knows requests of two stages in Portuguese words; of all else the text alone is the editor. */
 function show() {
+  const isText = request === null && !text.value.trimStart().startsWith("{");
+  card.hidden = isText || PLAN_WORDS.some((word) => request && word in request);
+  if (card.hidden) return faults();
   if (!request || typeof request !== "object" || Array.isArray(request) || !isList(request.coletas) || !isList(request.execucoes)) {
     body.replaceChildren(el("p", { class: "muted" }, t("form.unreadable")));
     return;
@@ -151,7 +159,26 @@ function picture() {
   faults();
 }
 
+/** Put the caret where a fault is. */
+function jump(line, column) {
+  const lines = text.value.split("\n");
+  const at = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
+  text.focus();
+  text.setSelectionRange(at, at + 1);
+  text.scrollTop = (text.scrollHeight / lines.length) * Math.max(0, line - 4);
+}
+
 text.addEventListener("input", read);
+preview.addEventListener("click", (event) => {
+  const place = event.target.closest("[data-line]");
+  if (place) jump(Number(place.dataset.line), Number(place.dataset.column));
+});
+document.querySelector("[data-template]").addEventListener("change", (event) => {
+  if (!event.target.value) return;
+  text.value = templates[event.target.value];
+  read();
+  htmx.trigger(text, "preview");
+});
 document.body.addEventListener("htmx:afterSwap", (event) => event.detail.target === preview && picture());
 document.querySelector("[data-task-type]")?.addEventListener("change", (event) => {
   if (!event.target.value) return;

@@ -109,7 +109,7 @@ canvas.addEventListener("click", (event) => {
 
 async function look() {
   if (document.hidden) return;
-  const answer = await fetch(`/ui/overview/points?window=${box.dataset.window}`).catch(() => null);
+  const answer = await fetch(`/ui/overview/points${box.dataset.query}`).catch(() => null);
   if (!answer?.ok) return;
   data = await answer.json();
   draw();

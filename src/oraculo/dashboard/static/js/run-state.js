@@ -1,7 +1,7 @@
 // The journal of a run and what it folds to. The rows are those of dashboard/timeline.py; the rules are those of
 // core/state.py, and a test holds the two together.
 export const STATUS = ["pendente", "em_execucao", "concluida", "parcial", "erro", "timeout", "cancelada", "ignorada"];
-export const WAITING = 0, OWED = 1, RUNNING = 2, BACKOFF = 3, CLOSED = 4, GROWN = 5, HELD = 6;
+export const WAITING = 0, OWED = 1, RUNNING = 2, BACKOFF = 3, CLOSED = 4, GROWN = 5, HELD = 6, JUDGED = 7;
 const CODE = Object.fromEntries(STATUS.map((name, number) => [name, number]));
 const MOST_STEPS = 1000; // that are folded again for a step back
 const [PENDENTE, EM_EXECUCAO, CONCLUIDA] = [0, 1, 2];
@@ -92,6 +92,17 @@ export class RunState {
         this.attempt[row[3]] = row[4];
         this.open += 1;
         break;
+      case "W":
+        this.status[row[3]] = PENDENTE;
+        this.failure[row[3]] = index;
+        if (row[6] === null) {
+          this.phase[row[3]] = OWED;
+          this.attempt[row[3]] = row[4] + 1;
+        } else {
+          this.phase[row[3]] = BACKOFF;
+          this.due[row[3]] = (this.paused?.at ?? at) + row[6];
+        }
+        break;
       case "x":
         each(row[3], (position) => {
           this.failure[position] = index;
@@ -119,6 +130,15 @@ export class RunState {
       case "z":
         if (row[3]) this.paused = { at, reason: row[4], actor: row[5]?.ator ?? null };
         else this.#goOn(at);
+        break;
+      case "P":
+        each(row[4], (position) => {
+          this.phase[position] = JUDGED;
+        });
+        break;
+      case "A":
+        this.phase[row[3]] = JUDGED;
+        this.status[row[3]] = EM_EXECUCAO;
         break;
       case "u":
         this.total += row[3].length;
@@ -257,7 +277,8 @@ export class RunStore {
       const letter = row[2];
       if (letter === "d" || letter === "c" || letter === "x" || letter === "j")
         each(row[3], (position) => this.ofTicket[position].push(index));
-      else if ("kaflormhtLC".includes(letter)) this.ofTicket[row[3]].push(index);
+      else if (letter === "P") each(row[4], (position) => this.ofTicket[position].push(index));
+      else if ("kaflormhtLCAG".includes(letter)) this.ofTicket[row[3]].push(index);
       else if (letter === "u") this.#grow(row[3], row[5]);
       else if (letter === "b") {
         this.ofTicket[row[3]].push(index);
@@ -285,6 +306,12 @@ export class RunStore {
     let text = "";
     for (let position = 0; position < this.state.total; position++) if (this.state.phase[position] === HELD) text += ` ${position}`;
     return text;
+  }
+
+  /** The numbers of the events that say how attempts of one ticket failed, up to event `seq`. */
+  failures(position, seq) {
+    const rows = this.ofTicket[position].map((index) => this.rows[index]);
+    return rows.filter((row) => row[0] <= seq && (row[2] === "a" || row[2] === "f")).map((row) => row[0]);
   }
 
   /** The attempts of one ticket, as they were after event `seq`. */

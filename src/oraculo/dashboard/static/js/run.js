@@ -1,10 +1,13 @@
 // The page of one run: reads its journal, follows it, and shows it as it is or as it was.
 import { Approval } from "./approval.js";
+import { Attempts } from "./attempts.js";
 import { Dag } from "./dag.js";
-import { el, icon } from "./dom.js";
+import { el, icon, toast } from "./dom.js";
 import { Gantt } from "./gantt.js";
 import { Journal } from "./journal.js";
+import { Outcome } from "./outcome.js";
 import { RunStore, STATUS } from "./run-state.js";
+import { remember, Tabs } from "./tabs.js";
 import { duration, number, t, time } from "./text.js";
 import { why } from "./why.js";
 
@@ -14,7 +17,13 @@ const slider = find("slider");
 const panel = document.getElementById("ticket");
 const REPLAY_MS = 4000; // a whole replay takes about this long
 
-let store, dag, gantt, journal, consumers;
+const asked = new URLSearchParams(location.search); // the link by which the reader came
+const tabs = new Tabs(find("tabs"), (name) => {
+  remember({ tab: name === "picture" ? null : name });
+  if (store) draw(name === "events");
+});
+
+let store, dag, gantt, journal, attempted, outcome, consumers;
 const approval = new Approval(find("approval"));
 let skew = 0; // the server's clock minus ours
 let past = null; // the event that is shown; null: the newest
@@ -29,6 +38,8 @@ function draw(follow = false) {
   dag.show(state);
   gantt.show(state, at);
   journal.show(seen(), follow);
+  outcome.show(state, at);
+  attempted.show(state, tabs.now === "attempts");
   const status = STATUS[state.run];
   find("status").replaceChildren(el("span", { class: `status s-${status}` }, icon(status), el("span", {}, t(`status.${status}`))));
   for (const one of root.querySelectorAll("[data-when-paused]")) one.hidden = ended || state.paused === null;
@@ -80,6 +91,7 @@ function look(seq, follow = true) {
   past = seq >= store.version ? null : Math.max(1, seq);
   draw(follow);
   link();
+  if (!playing) remember({ at: past });
 }
 
 function link(state = link.state) {
@@ -102,7 +114,7 @@ function take(rows) {
 /** The plan has grown. */
 async function redraw() {
   const { drawing } = await read(store.version, "&drawing");
-  dag = new Dag(find("dag"), drawing, choose);
+  dag = new Dag(find("dag"), drawing, choose, "readable");
   soon();
 }
 
@@ -135,7 +147,9 @@ function finish() {
 // -- one ticket -----------------------------------------------------------------------------------------------------------
 async function openTicket(position) {
   panel.hidden = false;
-  await htmx.ajax("GET", `${root.dataset.tickets}/${position}`, "#ticket-body");
+  const failed = store.failures(position, seen()).slice(-20);
+  await htmx.ajax("GET", `${root.dataset.tickets}/${position}?at=${failed.join(",")}`, "#ticket-body");
+  remember({ ticket: panel.querySelector("[data-ticket-id]")?.dataset.ticketId ?? null });
   panel.querySelector("[data-close-panel]")?.focus();
 }
 
@@ -164,6 +178,7 @@ document.body.addEventListener("htmx:afterSwap", (event) => {
 });
 function closePanel() {
   panel.hidden = true;
+  remember({ ticket: null });
 }
 panel.addEventListener("click", (event) => event.target.closest("[data-close-panel]") && closePanel());
 
@@ -172,6 +187,7 @@ function stop() {
   clearInterval(playing);
   playing = 0;
   find("play").replaceChildren(icon("play"));
+  remember({ at: past });
 }
 
 function play() {
@@ -202,7 +218,10 @@ document.addEventListener("keydown", (event) => {
     play();
   }
 });
-document.addEventListener("keydown", (event) => event.key === "Escape" && closePanel());
+document.addEventListener("keydown", (event) => event.key === "Escape" && !panel.hidden && closePanel());
+root.querySelector("[data-copy-link]").addEventListener("click", () => {
+  navigator.clipboard?.writeText(location.href).then(() => toast(t("copied")));
+});
 
 // -- begin -------------------------------------------------------------------------------------------------------------------
 async function read(after, more = "") {
@@ -227,9 +246,17 @@ async function begin() {
   skew = first.now - Date.now();
   consumers = first.consumers;
   store = new RunStore(first);
-  dag = new Dag(find("dag"), first.drawing, choose);
-  gantt = new Gantt(root, store, openTicket);
+  dag = new Dag(find("dag"), first.drawing, choose, "readable");
+  gantt = new Gantt(root, store, openTicket, (filter) => remember({ filter: filter === "all" ? null : filter }));
+  gantt.filter = root.querySelector(`[data-filter="${CSS.escape(asked.get("filter") ?? "all")}"]`)?.dataset.filter ?? "all";
+  attempted = new Attempts(find("attempts"), root.querySelector('[data-tab-count="attempts"]'), store, openTicket);
+  outcome = new Outcome(find("outcome"), store, openTicket, (filter) => {
+    tabs.show("picture");
+    gantt.choose(filter);
+    gantt.box.scrollIntoView({ block: "center" });
+  });
   journal = new Journal(root, store, (seq) => look(seq, false));
+  if (asked.has("tab")) tabs.show(asked.get("tab"));
   draw();
   root.dataset.ready = "";
   let more = first.more;
@@ -239,6 +266,7 @@ async function begin() {
     more = page.more;
   }
   htmx.trigger(document.body, "documents");
+  if (Number(asked.get("at")) > 0) look(Number(asked.get("at")));
   if (root.dataset.ticket) openTicket(root.dataset.ticket);
   if (store.seek(store.version).endedAt === null) follow();
   else finish();

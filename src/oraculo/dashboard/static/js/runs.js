@@ -1,6 +1,7 @@
 // Lists: how many are selected, and rows that change without moving.
 import { el, icon } from "./dom.js";
 import { duration, number, t } from "./text.js";
+import "./views.js";
 
 const boxes = () => [...document.querySelectorAll('[data-row] input[name="id"]')];
 const told = document.querySelector("[data-selected]");

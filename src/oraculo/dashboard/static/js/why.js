@@ -1,5 +1,5 @@
 // One sentence that says what a run waits for.
-import { BACKOFF, HELD, OWED, RUNNING, WAITING } from "./run-state.js";
+import { BACKOFF, HELD, JUDGED, OWED, RUNNING, WAITING } from "./run-state.js";
 import { ticketName } from "./names.js";
 import { duration, number, t, time } from "./text.js";
 
@@ -19,9 +19,9 @@ export function why(store, state, now, consumers) {
     const since = { by: actor ?? "", since: time(store.start + at), reason };
     return { text: t(`why.paused${actor ? ".by" : ""}${reason ? ".because" : ""}`, since), warn: true };
   }
-  const found = [OWED, RUNNING, BACKOFF, WAITING, HELD].map(() => ({ count: 0, queues: new Set(), due: Infinity, first: -1 }));
-  const [owed, running, backoff, waiting, held] = found;
-  const of = { [OWED]: owed, [RUNNING]: running, [BACKOFF]: backoff, [WAITING]: waiting, [HELD]: held };
+  const found = [OWED, RUNNING, BACKOFF, WAITING, HELD, JUDGED].map(() => ({ count: 0, queues: new Set(), due: Infinity, first: -1 }));
+  const [owed, running, backoff, waiting, held, judged] = found;
+  const of = { [OWED]: owed, [RUNNING]: running, [BACKOFF]: backoff, [WAITING]: waiting, [HELD]: held, [JUDGED]: judged };
   for (let p = 0; p < state.total; p++) {
     const one = of[state.phase[p]];
     if (!one) continue;
@@ -44,6 +44,7 @@ export function why(store, state, now, consumers) {
   }
   if (owed.count) parts.push(t("why.owed", { names: named(owed.queues), n: number(owed.count) }));
   if (held.count) parts.push(t("why.held", { names: named(held.queues) }));
+  if (judged.count) parts.push(t("why.judged", { names: named(judged.queues), n: number(judged.count) }));
   if (waiting.count && parts.length) parts.push(t("why.gate", { n: number(waiting.count) }));
   if (state.approval === "asked") parts.push(t("why.approval"));
   const said = parts.length ? [t("why", { parts: parts.join("; ") })] : [];

@@ -43,7 +43,10 @@ NEVER = float("-inf")
 class OrderSender(Protocol):
     """Sends the orders that the ceiling lets out."""
 
-    failing_since: datetime | None
+    @property
+    def failing_since(self) -> datetime | None:
+        """Since when nothing can be sent."""
+        ...
 
     def order(self, state: Orchestration, tickets: Iterable[tuple[int, int]]) -> None:
         """Send the orders of these (position, attempt). Returns at once."""
@@ -69,7 +72,7 @@ class JournalCeiling:
         self.active = False
         self._ceiling: ConcurrencyCeiling[Order] = ConcurrencyCeiling(self._limit)
         self._states: dict[int, Orchestration] = {}  # plans that have not ended
-        self._sent: dict[Order, float] = {}  # let out, and owed when we looked last → when Celery got it
+        self._sent: dict[Order, float] = {}  # let out, and owed when we looked last → when it was handed on
         self._read = 0  # the journal, up to this position
         self._tick_at = 0.0
 
@@ -146,7 +149,7 @@ class JournalCeiling:
 
     def _follow(self, step: Recorded) -> None:
         state = self._states.get(step.run)
-        if state is None and not isinstance(step.events[0], OrchestrationStarted):
+        if step.erased or (state is None and not isinstance(step.events[0], OrchestrationStarted)):
             return  # it had ended when we took over
         if state is not None and step.first <= state.version:
             return  # it was loaded with this step

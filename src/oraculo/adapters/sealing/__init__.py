@@ -1,0 +1,1 @@
+"""Payload encryption at rest (AES-256-GCM), one key for each tenant."""

@@ -1,0 +1,80 @@
+"""Settings → the registry of workers, and the queue in which workers of a broker register."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from oraculo.core.access import Scope
+from oraculo.core.tenants import DEFAULT_TENANT, in_tenant
+from oraculo.ports.clock import Clock
+from oraculo.ports.destination_pauses import DestinationGate
+from oraculo.ports.engine import Engine
+from oraculo.runtime.consumers import QueueConsumers
+from oraculo.runtime.kernel.options import KernelPorts
+from oraculo.runtime.leases import HttpLeases
+from oraculo.runtime.scheduler.people import KnownWorkers
+from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
+from oraculo.runtime.trails import Trails
+from oraculo.runtime.worker_control import WorkerControl
+from oraculo.runtime.workers import WorkerBook
+from oraculo.settings.settings import Settings
+from oraculo.wire import names
+
+
+def leases_and_registry(
+    settings: Settings,
+    clock: Clock,
+    engine: Engine,
+    ports: KernelPorts,
+    gate: DestinationGate,
+    trails: Trails | None = None,
+) -> tuple[HttpLeases, WorkerBook]:
+    """The leases of this process, and the registry, joined to them."""
+    store, is_ours = ports.store, None if ports.order_keys is None else ports.order_keys.has_signed
+    leases = HttpLeases(ports.broker, clock, engine.state, settings.queue_names, gate, is_ours)
+    registry = WorkerBook(
+        store.worker_leases,
+        clock,
+        store,
+        engine.state,
+        partial(engine.submit, piecewise=True),
+        timeout_s=settings.worker_registry.timeout_s,
+        held=leases.holders,
+        take_back=leases.take_back,
+    )
+    leases.registry = registry
+    if settings.scheduler.enabled:
+        leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry)
+        if trails is not None:
+            leases.scheduler.workers.factor = trails.factor
+    return leases, registry
+
+
+def scheduler_of(
+    settings: Settings, clock: Clock, engine: Engine, ports: KernelPorts, leases: HttpLeases, registry: WorkerBook
+) -> LeaseScheduler:
+    """What chooses who gets which ticket."""
+    return LeaseScheduler(
+        ports.broker,
+        clock,
+        KnownWorkers(leases.workers, clock, registry),
+        engine.state,
+        partial(engine.submit, piecewise=True),
+        ports.policies,
+        SchedulerOptions(settings.scheduler.turn_s, shared=ports.store.sharing is not None),
+    )
+
+
+def read_control_queue(
+    settings: Settings,
+    engine: Engine,
+    ports: KernelPorts,
+    registry: WorkerBook,
+    consumers: QueueConsumers,
+    tenant: str = DEFAULT_TENANT,
+) -> None:
+    """Take what workers of a broker say about themselves, where that is set."""
+    if settings.worker_registry.enabled:
+        control = WorkerControl(registry, ports.broker, partial(engine.submit, piecewise=True))
+        queue = in_tenant(tenant, names.WORKERS)
+        consumers.commands(queue, control.from_message, control.take, scope=Scope.RESULT_WRITE)

@@ -1,0 +1,1 @@
+"""Service levels: deadlines that are near or missed, objectives, budgets. Pure."""

@@ -1,0 +1,1 @@
+"""Trails: what success, failure and duration of workers leave behind, and how it fades."""

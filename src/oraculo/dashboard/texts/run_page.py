@@ -1,0 +1,43 @@
+"""What the page of a run says beside its events, in both languages."""
+
+from __future__ import annotations
+
+_TEXTS = {  # key → English, Portuguese
+    "run.tabs": ("Parts of this page", "Partes desta página"),
+    "tab.picture": ("Graph and times", "Grafo e tempos"),
+    "tab.attempts": ("Attempts", "Tentativas"),
+    "tab.events": ("Events", "Eventos"),
+    "tab.data": ("Data", "Dados"),
+    "copy.link": ("Link to what is shown", "Link para o que se vê"),
+    "run.gantt": ("Timeline", "Linha do tempo"),
+    "gantt.key.owed": ("to the broker", "rumo ao broker"),
+    "gantt.key.sent": ("in its queue, then with a worker", "na fila, depois com um worker"),
+    "gantt.key.backoff": ("until the next attempt", "até a próxima tentativa"),
+    "attempts.title": ("Attempts side by side", "Tentativas lado a lado"),
+    "attempts.note": (
+        "Tickets that failed or were tried again; click one for its errors in full.",
+        "Tickets com falha ou repetidos; clique em um para ver os erros inteiros.",
+    ),
+    "js.attempts.none": ("Nothing failed and nothing was tried again.", "Nada falhou e nada foi repetido."),
+    "js.attempts.more": ("and {n} more: the timeline lists all", "e mais {n}: a linha do tempo lista todos"),
+    "js.col.ticket": ("Ticket", "Ticket"),
+    "js.outcome.ended": ("{status} in {took}", "{status} em {took}"),
+    "js.outcome.failed": ("{n} of {total} tickets failed", "{n} de {total} tickets falharam"),
+    "js.outcome.first": ("First error", "Primeiro erro"),
+    "js.outcome.all": ("Show all {n}", "Mostrar todos os {n}"),
+    "js.map": ("Where in the graph", "Onde no grafo"),
+    "ticket.side_by_side": ("What went wrong, attempt by attempt", "O que deu errado, tentativa por tentativa"),
+    "ticket.attempt": ("Attempt {n}", "Tentativa {n}"),
+    "ticket.no_answer": ("No answer came in time.", "Nenhuma resposta chegou a tempo."),
+    "ticket.stack": ("Stack", "Pilha"),
+    "ticket.log": ("Log ({n} lines)", "Log ({n} linhas)"),
+    "ticket.log.one": ("Log (1 line)", "Log (1 linha)"),
+    "ticket.retry_from": ("Retry from here", "Repetir daqui"),
+    "confirm.retry_task": (
+        "The task {task} and all that depends on it are done again; the rest is taken over.",
+        "A tarefa {task} e tudo que depende dela são feitos de novo; o resto é aproveitado.",
+    ),
+    "flash.retry_refused": ("It could not be started again: {why}", "Não pôde ser iniciada de novo: {why}"),
+}
+EN = {key: english for key, (english, _) in _TEXTS.items()}
+PT = {key: portuguese for key, (_, portuguese) in _TEXTS.items()}

@@ -1,0 +1,1 @@
+"""Predicted durations: learnt from the journal, asked by scheduler, API and pages."""

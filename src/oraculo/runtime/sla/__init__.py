@@ -1,0 +1,1 @@
+"""Service levels at work: watching, telling, delivering."""

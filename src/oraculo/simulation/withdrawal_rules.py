@@ -1,0 +1,47 @@
+"""What must hold when an attempt is taken back from its worker, said again without a line of the core."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from oraculo.core import events as ev
+from oraculo.core.vocabulary import Status, Verdict
+
+if TYPE_CHECKING:
+    from oraculo.simulation.invariants import CheckedJournal
+
+RULE = "a withdrawn attempt is no failure"
+WITHDRAWALS_MAX = 5
+
+
+def expected(journal: CheckedJournal, position: int, attempt: int) -> Verdict:
+    """What must become of taking back this attempt."""
+    return Verdict.APPLIED if may_withdraw(journal, position, attempt) else Verdict.IDLE
+
+
+def may_withdraw(journal: CheckedJournal, position: int, attempt: int) -> bool:
+    """True while a worker may have it, and it was not taken back too often."""
+    ticket = journal.tickets[position]
+    if journal.status is not None or not journal.plan.tasks[position].kind.is_sent:
+        return False
+    open_now = ticket.attempt == attempt and ticket.phase in ("owed", "running")
+    return open_now and len(ticket.withdrawn) < WITHDRAWALS_MAX
+
+
+def counts(journal: CheckedJournal, position: int, attempt: int, *, ok: bool) -> bool:
+    """True when an answer to an attempt that was taken back counts: a good one, while the ticket is open."""
+    ticket = journal.tickets[position]
+    return ok and attempt in ticket.withdrawn and ticket.phase != "closed"
+
+
+def check(journal: CheckedJournal, event: ev.TicketWithdrawn, at: datetime) -> None:
+    ticket = journal.tickets[event.ticket]
+    if not may_withdraw(journal, event.ticket, event.attempt):
+        journal.wrong(RULE, f"ticket {event.ticket} attempt {event.attempt} withdrawn while {ticket.phase}")
+    ticket.withdrawn.add(event.attempt)
+    ticket.status, ticket.confirmed_at = Status.PENDENTE, None
+    if event.wait is None:
+        ticket.phase, ticket.attempt, ticket.retry_at = "owed", event.attempt + 1, None
+    else:
+        ticket.phase, ticket.retry_at = "backoff", at + event.wait
