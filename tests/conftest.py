@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
 
 import pytest
 from tools.servers.report import look
 
 import servers
+
+# Tests start hundreds of processes: what was compiled once is kept, also where the environment says otherwise.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def _is_worker(config: pytest.Config) -> bool:

@@ -190,7 +190,7 @@ def test_the_python_examples_run_and_print_what_the_page_says(server: Server, tm
     try:
         printing = [(code, output) for code, output in examples() if output is not None]
         assert [run(code) for code, _ in printing] == [(output, "") for _, output in printing]
-        assert len(printing) == 4
+        assert len(printing) == 6
     finally:
         working.terminate()
         working.wait(30)

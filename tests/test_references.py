@@ -35,6 +35,14 @@ CASES = {
     "OTEL_EXPORTER_ENDPOINT": (f"https://u:{SECRET}@h", "traces.endpoint"),
     "ORACULO_OIDC_ISSUER": (f"https://u:{SECRET}@h", "oidc.issuer"),
     "ORACULO_OIDC_CLIENT_SECRET": (SECRET, "oidc.client_secret"),
+    "ORACULO_DATA_KEY": ("6d" * 32, "sealing.key"),
+    "ORACULO_DATA_KEY_OLD": ("6e" * 32, "sealing.old_keys"),
+    "ORACULO_SIGNING_KEY": ("orcw_kaaaaaaaaaaa_" + "A" * 43, "signatures.key"),
+    "ORACULO_SLA_WEBHOOK": (f"https://u:{SECRET}@h", "sla.webhook"),
+    "ORACULO_POLICIES": (f"opa:https://u:{SECRET}@h", "policies.engine"),
+    "VAULT_ADDRESS": (f"https://u:{SECRET}@h", "vault.address"),
+    "VAULT_TOKEN": (SECRET, "vault.token"),
+    "VAULT_SECRET_ID": (SECRET, "vault.secret_id"),
     "OTEL_EXPORTER_HEADERS": (f"x-auth={SECRET}", "traces.headers"),
 }
 BESIDE = {"ORACULO_OIDC_ISSUER": {"ORACULO_OIDC_CLIENT_ID": "x"}}  # what else has to be set
@@ -68,7 +76,7 @@ def test_a_file_and_a_variable_are_read_and_only_the_reference_is_shown(name: st
         (lambda at: (at / "raw").write_bytes(b"\xff\xfe" + SECRET.encode()), "file:{}/raw", "not UTF-8"),
         (lambda at: (at / "big").write_text(SECRET * 4000), "file:{}/big", "more than 65536 bytes"),
         (lambda _: None, "env:ABSENT", "there is no variable ABSENT in the environment"),
-        (lambda _: None, "env:", "file:/path or env:NAME"),
+        (lambda _: None, "env:", "file:/path, env:NAME or vault:path#field"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_that_names_setting_and_reference(

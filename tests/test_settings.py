@@ -131,6 +131,7 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("ORACULO_CAPABILITIES", "gpu"), ("ORACULO_CAPABILITIES", "g/u=cuda"), ("ORACULO_CAPABILITIES", "gpu=cuda+"),
         ("ORACULO_CAPABILITIES", "gpu=a,gpu=b"), ("ORACULO_CAPABILITIES", "=a"),
         ("MONGODB_URI", "http://h/"), ("MONGODB_URI", "mongodb"), ("MONGODB_MAX_POOL_SIZE", "0"),
+        ("POSTGRES_HOST", "bad host"), ("POSTGRES_HOST", "h:5432"),
         ("TEMPORAL_HOST", "bad host!"), ("TEMPORAL_HOST", ""), ("TEMPORAL_HOST", "h:7233"), ("TEMPORAL_NAMESPACE", ""),
         ("TEMPORAL_NAMESPACE", "a b"), ("TEMPORAL_TASK_QUEUE", ""), ("MONGODB_DATABASE", "a/b"),
         ("MONGODB_DATABASE", ""), ("POSTGRES_DATABASE", ""), ("POSTGRES_USER", ""),
@@ -185,6 +186,7 @@ class TestPostgres:
 
     def test_oraculo_store_comes_first(self) -> None:
         assert loaded(POSTGRES_HOST="db", ORACULO_STORE="sqlite:///x.db").store == "sqlite:///x.db"
+        assert "%2Frun%2Fpostgresql" in loaded(POSTGRES_HOST="/run/postgresql").store
 
     def test_a_wrong_port_is_named(self) -> None:
         with pytest.raises(SettingsError, match="POSTGRES_PORT"):
@@ -332,3 +334,12 @@ def test_temporal_is_chosen_by_either_variable_and_the_engine_s_own_comes_first(
 
 def test_the_lists_of_what_is_allowed_are_not_empty() -> None:
     assert settings_readers.STORES and settings.ENGINES
+
+
+@pytest.mark.parametrize(
+    ("value", "known"),
+    [("true", True), ("on", True), ("YES", True), ("1", True), ("false", False), ("Off", False), ("no", False)],
+)
+def test_every_switch_understands_the_usual_words(value: str, known: bool) -> None:
+    settings = load({"ORACULO_LOCAL_USERS": value, "ORACULO_SLA": value, "TEMPORAL_TLS": value}, None)
+    assert (settings.local_users, settings.sla.enabled, settings.temporal.tls) == (known,) * 3

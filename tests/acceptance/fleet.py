@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import threading
 import time
 from collections import Counter
@@ -42,18 +43,25 @@ class WorkerProcess:
 
     def __init__(self, folder: Path, broker: str, target: str = WORKER) -> None:
         self.folder, self.broker, self.target = folder, broker, target
+        self.env: dict[str, str] = {}
         self._process: Forked | None = None
 
     def start(self) -> Self:
         self.folder.mkdir(exist_ok=True)
-        env = {**os.environ, "ORACULO_BROKER": self.broker, "LOG_LEVEL": "WARNING", "PYTHONPATH": HERE}
+        env = {**os.environ, "ORACULO_BROKER": self.broker, "LOG_LEVEL": "WARNING", "PYTHONPATH": HERE} | self.env
         self._process = Forked(["worker", self.target], self.folder, env, self.folder / "stderr.log")
         return self
 
     def kill(self) -> None:
+        self._end(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            self._process.send_signal(number)
+            self._process.wait(PATIENCE)
             self._process.stdout.close()
 
 

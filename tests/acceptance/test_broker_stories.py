@@ -17,7 +17,10 @@ import servers
 from acceptance.fleet import NAMES, Fleet
 from contracts.engine_cases import answer
 from oraculo.adapters.brokers.connect import broker_of
+from oraculo.adapters.signing.ed25519 import key_of, new_secret, private_key
 from oraculo.ports.broker import Delivery, Outgoing, Settlement, publish_confirmed
+from oraculo.wire.signatures import HEADER as SIGNATURE_HEADER
+from oraculo.wire.signatures import encoded, signed_body, signed_header, signing_key_text
 from oraculo.wire.ticket_tokens import HEADER as TOKEN_HEADER
 
 RESULTS, REQUESTS = "orquestrador_resultados", "orquestrador_requisicoes"
@@ -260,7 +263,7 @@ def forgeries(mine: dict[str, Any], other: dict[str, Any]) -> list[tuple[dict[st
 
 
 def test_where_tokens_are_required_a_forged_answer_has_no_effect(fleet: Fleet) -> None:
-    """The last story: the orchestrator is started anew for it. Our own worker hands tokens back."""
+    """The orchestrator is started anew for it and for the next. Our own worker hands tokens back."""
     fleet.server.kill()
     fleet.server.up(ORACULO_RESULT_TOKENS="require")
     asked = []
@@ -297,3 +300,91 @@ def test_where_tokens_are_required_a_forged_answer_has_no_effect(fleet: Fleet) -
         assert fleet.server.result(name)["coletas"][0]["dados"] == "honesta"
     assert fleet.server.result(fleet.submit(7))["execucoes"][0]["resultado"]["soma"] == 21
     assert quarantined() == different
+
+
+def _put(fleet: Fleet, queue: str, *messages: tuple[bytes, dict[str, str]]) -> None:
+    """Write messages with headers, as an administrator of the broker may."""
+
+    async def publish() -> None:
+        broker = broker_of(fleet.worker.broker)
+        try:
+            await publish_confirmed(broker, [Outgoing(queue, body, "", dict(headers)) for body, headers in messages])
+        finally:
+            await broker.close()
+
+    asyncio.run(publish())
+
+
+def test_with_signatures_an_administrator_of_the_broker_has_no_effect(fleet: Fleet) -> None:
+    """Who reads and writes every queue forges, replays, changes and injects: answers, requests and orders."""
+    secret = new_secret()
+    made = fleet.server.call(
+        "POST",
+        "/api/v1/keys",
+        json={
+            "role": "trabalhador",
+            "queues": [*(f"escavador_bench_{one}" for one in "abc"), "executador_bench_soma", "escavador_alvo"],
+            "public_key": encoded(key_of(secret).public),
+        },
+    )
+    assert made is not None and made.status_code == 201, made
+    key_id = made.json()["id"]
+    fleet.worker.terminate()  # asked to leave, they are not waited for by those who consume with them
+    assert fleet.server.terminate() == 0
+    fleet.server.up(
+        ORACULO_RESULT_TOKENS="require",
+        ORACULO_RESULT_SIGNATURES="require",
+        ORACULO_REQUEST_SIGNATURES="require",
+        ORACULO_ORDER_SIGNATURES="require",
+    )
+    fleet.worker.env = {
+        "ORACULO_SIGNING_KEY": signing_key_text(key_id, secret),
+        "ORACULO_ORDER_SIGNATURES": "require",
+        "ORACULO_URL": fleet.server.url,
+    }
+    fleet.worker.start()
+    assert fleet.server.result(fleet.submit(70))["execucoes"][0]["resultado"]["soma"] == 210
+
+    body = {"coletas": [{"fonte": "alvo", "timeout_s": 600, "max_tentativas": 1}], "timeout_s": 600}
+    asked = fleet.server.call("POST", "/api/v1/orchestrations", json=body)
+    assert asked is not None and asked.status_code == 202
+    name = asked.json()["correlation_id"]
+    (stolen,) = take(fleet, "escavador_alvo")
+    order = json.loads(stolen.body)
+    said = json.dumps(answer(order, "forjada"), separators=(",", ":")).encode()
+    mine = new_secret()
+    elsewhere = signed_header(said.replace(b"forjada", b"outra"), key_id, private_key(secret).sign)
+    forged = [
+        (said, {}),  # with the token of the order, which it has read
+        (signed_body(said, key_id, private_key(mine).sign), {}),
+        (signed_body(said, "kzzzzzzzzzzz", private_key(mine).sign), {}),
+        (said, {SIGNATURE_HEADER: elsewhere}),
+        (said, dict(stolen.headers)),  # with the signature of the order
+    ]
+    _put(fleet, RESULTS, *forged)
+    request = envelope("injetada", "iniciar_coleta", {"coletas": [{"fonte": "alvo"}]})
+    injected = [(request, {}), (request, dict(stolen.headers))]
+    _put(fleet, REQUESTS, *injected)
+    theirs = json.dumps({**order, "payload": {"fonte": "bench_a", "parametros": {"n": 666}}}).encode()
+    _put(fleet, "escavador_bench_a", (theirs, dict(stolen.headers)))
+
+    def refused(queue: str, *sent: bytes) -> int:
+        """Of what is sent here, since earlier stories forge too; once by reason, since a broker may bring one twice."""
+        found = letters(fleet, fila=queue, motivo="unauthenticated")
+        shown = [fleet.json(f"/api/v1/dead-letters/{one['id']}") for one in found]
+        return len({(one["corpo"], one["detalhe"]) for one in shown if one["corpo"].encode() in sent})
+
+    bodies = [one for one, _ in forged]
+    fleet.until(lambda: refused(RESULTS, *bodies) == len(forged), "forged answers are quarantined")
+    fleet.until(lambda: refused(REQUESTS, request) == len(injected), "the requests are quarantined")
+    fleet.until(lambda: refused("escavador_bench_a", theirs) == 1, "the worker refuses the order")
+    assert fleet.json("/api/v1/orchestrations/injetada") is None
+    assert [one["status"] for one in fleet.json(f"/api/v1/orchestrations/{name}")["tickets"]] == ["em_execucao"]
+
+    honest = signed_body(json.dumps(answer(order, "honesta")).encode(), key_id, private_key(secret).sign)
+    _put(fleet, RESULTS, (honest, {}), (honest, {}))
+    result = fleet.server.result(name)
+    assert result["coletas"][0]["dados"] == "honesta" and result["coletas"][0]["tentativas"] == 1
+    _put(fleet, RESULTS, (honest.replace(b"honesta", b"forjada"), {}))
+    assert fleet.server.result(fleet.submit(71))["execucoes"][0]["resultado"]["soma"] == 213
+    assert fleet.server.result(name) == result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.adapters.sinks.flow_topics import MEMORY_TOPIC_MAX_MESSAGES, FlowTopics
 from oraculo.bootstrap.flow import codec_of, topics_of, topics_sink
+from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import SinkUnavailableError
 from oraculo.ports.broker import Broker, Outgoing, publish_confirmed
 from oraculo.ports.journal import Recorded
@@ -81,6 +83,35 @@ async def test_only_what_is_in_this_process_is_forgotten_with_it() -> None:
         assert broker.main.forgets("execution.tickets")
     finally:
         await broker.close()
+
+
+def parameters_of(incident: dict[str, Any]) -> dict[str, str]:
+    """Of the playbook: the last of its details."""
+    name, _, text = incident["details"][-1].partition("=")
+    assert name == "parameters"
+    found: dict[str, str] = json.loads(text)
+    assert all(isinstance(value, str) for value in found.values())
+    return found
+
+
+async def test_an_incident_has_what_a_playbook_needs() -> None:
+    story = Story(made(node("a"), node("b")))
+    story.confirm(when=0)
+    answer = story.answer(0, ok=False, definitivo=True, dados=b'{"agent_id":"agente-7"}')
+    story.do(answer, 5)
+    story.wake(15_000)  # the deadline of the plan has passed
+    broker = MemoryBroker()
+    await sink_on(broker).record(entries_of(story))
+    found = [json.loads(one.body) for one in await broker.fetch("orchestration.incidents", limit=10, wait=1)]
+    told = {one["incident_type"]: parameters_of(one) for one in found}
+    broken, silent = told["WORKER_FAILURE"], told["TICKET_TIMEOUT"]
+    assert broken["worker_id"] == "agente-7" and broken["ticket_id"] == ticket_id(story.run, 0)
+    assert broken["task_id"] == "a" and broken["attempts"] == "1" and broken["delay_ms"] == "600000"
+    assert silent["ticket_id"] == ticket_id(story.run, 1) and "worker_id" not in silent
+    assert int(silent["delay_ms"]) > 0
+    for one in found:
+        assert parameters_of(one)["incident_id"] == one["incident_id"]
+        assert parameters_of(one)["workflow_id"] == one["workflow_id"]
 
 
 async def test_what_does_not_fit_together_is_an_incident() -> None:

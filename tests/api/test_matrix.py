@@ -43,8 +43,11 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
             "GET /api/v1/orchestrations/{}/events", "GET /api/v1/orchestrations/{}/stream",
             "GET /api/v1/workflows/{}", "POST /api/v1/workflows/{}/query", "GET /api/v1/tickets/by-plan/{}",
             "GET /api/v1/tickets/{}", "GET /api/v1/flow-c/status", "GET /api/v1/task-types",
-            "GET /api/v1/task-types/{}", "GET /api/v1/schedules", "GET /api/v1/schedules/{}",
+            "GET /api/v1/task-types/{}", "GET /api/v1/queues/{}/schema",
+            "GET /api/v1/schedules", "GET /api/v1/schedules/{}",
             "GET /api/v1/schedules/{}/upcoming", "GET /schedules",
+            "GET /sla", "GET /ui/runs/{}/forecast", "GET /api/v1/predictions", "GET /api/v1/slos",
+            "GET /api/v1/slos/{}", "GET /api/v1/sla/alerts", "GET /api/v1/sla/freezes",
             "GET /", "GET /ui/overview/figures", "GET /ui/overview/points", "GET /runs",
             "GET /ui/runs/new", "GET /ui/runs/live", "GET /runs/{}", "GET /ui/runs/{}/data", "GET /ui/runs/{}/stream",
             "GET /ui/runs/{}/documents", "GET /ui/runs/{}/waits", "GET /ui/runs/{}/tickets/{}",
@@ -56,7 +59,10 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
         [
             "GET /api/v1/dead-letters", "GET /api/v1/dead-letters/{}", "GET /dead-letters", "GET /dead-letters/{}",
             "GET /api/v1/workers", "GET /api/v1/brokers", "GET /api/v1/replicas", "GET /api/v1/system-events",
-            "GET /workers", "GET /ui/workers", "GET /metrics", "GET /api/v1/pauses",
+            "GET /api/v1/workers/{}",
+            "GET /workers", "GET /ui/workers",
+            "GET /queues/{}", "GET /metrics", "GET /api/v1/pauses", "GET /api/v1/breakers",
+            "GET /api/v1/policies", "GET /api/v1/trails",
         ],
     ),
     (
@@ -75,9 +81,12 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
             "POST /api/v1/orchestrations/{}/cancel", "POST /ui/runs/{} cancel", "POST /ui/runs/{}",
             "POST /api/v1/orchestrations/{}/pause", "POST /api/v1/orchestrations/{}/resume",
             "POST /ui/runs/{} pause", "POST /ui/runs/{} resume",
-            "POST /api/v1/queues/{}/pause", "POST /api/v1/queues/{}/resume", "POST /api/v1/pause",
-            "POST /api/v1/resume", "POST /ui/destinations/{}",
-            "PUT /api/v1/task-types/{}", "DELETE /api/v1/task-types/{}", "PUT /api/v1/schedules/{}",
+            "POST /api/v1/queues/{}/pause", "POST /api/v1/queues/{}/resume", "POST /api/v1/queues/{}/probe",
+            "POST /api/v1/workers/{}/drain", "POST /api/v1/workers/{}/resume", "POST /ui/workers/{}",
+            "POST /api/v1/pause", "POST /api/v1/resume", "POST /ui/destinations/{}", "POST /ui/breakers/probe",
+            "PUT /api/v1/task-types/{}", "DELETE /api/v1/task-types/{}", "DELETE /api/v1/queues/{}/schema",
+            "PUT /api/v1/schedules/{}",
+            "PUT /api/v1/slos/{}", "DELETE /api/v1/slos/{}",
             "DELETE /api/v1/schedules/{}", "POST /api/v1/schedules/{}/pause", "POST /api/v1/schedules/{}/resume",
             "POST /api/v1/schedules/{}/trigger", "POST /api/v1/schedules/{}/backfill", "POST /ui/schedules/{}",
             "POST /api/v1/dead-letters/requeue",
@@ -95,7 +104,9 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
     (
         {"trabalhador", "admin"},
         [
-            "POST /api/v1/queues/{}/lease", "POST /api/v1/leases/{}/extend", "POST /api/v1/leases/{}/release",
+            "POST /api/v1/queues/{}/lease", "PUT /api/v1/queues/{}/schema",
+            "POST /api/v1/workers", "PUT /api/v1/workers/{}/heartbeat", "DELETE /api/v1/workers/{}",
+            "POST /api/v1/leases/{}/extend", "POST /api/v1/leases/{}/release",
             "DELETE /api/v1/leases/{}", "POST /api/v1/results", "GET /api/v1/order-data/{}",
         ],
     ),
@@ -108,6 +119,7 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
 # What shows the whole installation: for nobody of another tenant than `default`, by hand too.
 OF_INSTALLATION = {
     "GET /metrics", "GET /api/v1/brokers", "GET /api/v1/replicas", "POST /api/v1/pause", "POST /api/v1/resume",
+    "GET /api/v1/policies",
 }  # fmt: skip
 TENANTS = ("default", "acme")
 OPEN = {"GET /health", "GET /ready", "GET /.well-known/jwks.json", "GET /login", "POST /login", "GET /static/{}/{}"}

@@ -140,7 +140,7 @@ def test_data_and_key_are_on_the_disk_before_their_names_are(tmp_path: Path, mon
     monkeypatch.setattr(Path, "replace", replaced)
     monkeypatch.setattr(os, "link", linked)
     data = FolderOrderData(str(tmp_path))
-    data.put([b"a"], datetime(2026, 1, 1, tzinfo=UTC))
+    data.put([b"a"], datetime(2026, 1, 1, tzinfo=UTC), "default")
     data.link_key()
     assert seen == ["file", "name", "folder"] * 2
 
@@ -158,16 +158,16 @@ def test_what_is_not_needed_any_more_is_forgotten(tmp_path: Path) -> None:
     data = FolderOrderData(str(tmp_path))
     now = datetime(2026, 1, 1, tzinfo=UTC)
     assert data.sweep(now) == 0
-    old = data.put([b"old"], now - GRACE - timedelta(seconds=1))
-    kept = data.put([b"ke", b"pt"], now + timedelta(days=1))
-    assert data.put([b"kept"], now - GRACE * 2) == kept  # asked for once more, for a shorter time
+    old = data.put([b"old"], now - GRACE - timedelta(seconds=1), "default")
+    kept = data.put([b"ke", b"pt"], now + timedelta(days=1), "default")
+    assert data.put([b"kept"], now - GRACE * 2, "default") == kept  # asked for once more, for a shorter time
     key = data.link_key()
     assert data.sweep(now) == 1
     assert data.open(old.digest) is None and data.link_key() == key
     found = data.open(kept.digest)
     assert found is not None
-    with found:
-        assert found.read() == b"kept"
+    with found.file:
+        assert (found.file.read(), found.size) == (b"kept", 4)
 
 
 def executor(seen: list[Any]) -> Worker:

@@ -7,6 +7,8 @@ from typing import Any
 from api.conftest import API, ONE, Start, assert_problem, result_of
 from api.test_keys import ADMIN, SHARED, bearer, made
 from api.test_plans import plan, task
+from oraculo.core.access import Actor, Limits, PrincipalKind
+from oraculo.ports.tenants import StoredTenant
 
 
 async def test_open_orchestrations(started: Start) -> None:
@@ -53,3 +55,38 @@ async def test_limits_that_cannot_be(started: Start) -> None:
                 await client.post(f"{API}/keys", json=wanted, headers=ADMIN), 422, "invalid_request"
             )
             assert problem["errors"][0]["campo"] == f"limites.{where}"
+
+
+async def test_a_tenant_over_a_limit_is_told_which_and_others_are_served(started: Start) -> None:
+    """Bytes in a second, streams at once, and dead letters that are kept."""
+    async with started(ORACULO_API_KEY=SHARED) as client:
+        oraculo = client._transport.app.state.oraculo  # type: ignore[attr-defined]
+        tight = {"a": Limits(bytes_per_second=400), "b": Limits(streams=1), "c": Limits(dead_letters=1)}
+        keys = {name: bearer(await made(client, "admin", tenant=name)) for name in (*tight, "d")}
+        for name, limits in tight.items():
+            await oraculo.store.put_tenant(StoredTenant(name, oraculo.now(), limits))
+        await oraculo._opened.tenants.look()
+
+        async def submit(tenant: str, **more: Any) -> Any:
+            return await client.post(f"{API}/orchestrations", json={**ONE, **more}, headers=keys[tenant])
+
+        assert (await submit("a")).status_code == 202
+        refused = await submit("a", rotulos=["x" * 90] * 4)
+        assert assert_problem(refused, 429, "quota")["limite"] == "bytes_per_second" and refused.headers["retry-after"]
+
+        quotas, actor = oraculo.requests.quotas, Actor("k", PrincipalKind.KEY, "b", frozenset(), "b")
+        await submit("b", correlation_id="s")
+        close = quotas.open_stream(actor)
+        over = await client.get(f"{API}/orchestrations/s/stream", headers=keys["b"])
+        assert assert_problem(over, 429, "quota")["limite"] == "streams"
+        close()
+        await client.post(f"{API}/orchestrations/s/cancel", headers=keys["b"])
+        for _ in range(2):  # each ends with its run, and counts no longer
+            assert (await client.get(f"{API}/orchestrations/s/stream", headers=keys["b"])).status_code == 200
+        assert quotas._streams == {}
+
+        assert (await submit("c")).status_code == 202
+        stray = {"correlation_id": "?", "tipo_evento": "resultado_coleta", "payload": {}, "timestamp": "2025-10-14"}
+        await client.post(f"{API}/results", json=[stray], headers=keys["c"])
+        assert assert_problem(await submit("c"), 429, "quota")["limite"] == "dead_letters"
+        assert [(await submit("d")).status_code for _ in range(3)] == [202] * 3

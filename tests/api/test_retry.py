@@ -100,3 +100,36 @@ async def test_limits_of_a_key_hold_for_retries_and_the_run_names_it(started: St
         retried = (await client.post(f"{URL}/{name}/retry", headers=mine)).json()["correlation_id"]
         assert (await client.get(f"{URL}/{retried}", headers=ADMIN)).json()["ator"] == key["id"]
         assert_problem(await client.post(f"{URL}/{name}/retry", json={"de": "inicio"}, headers=mine), 429, "quota")
+
+
+async def test_a_child_that_failed_goes_on_from_its_failures(client: httpx2.AsyncClient, worker: CurlWorker) -> None:
+    inner = {"tarefas": {"a": {"fonte": "boa"}, "b": {"fonte": "ruim", "depende": ["a"]}}, "saida": "${{ b.dados }}"}
+    body = {"para_cada": [1, 2], "ao_mesmo_tempo": 1, "faz": {"filha": inner}, "fan_in": {"modo": "todas_ok"}}
+    await client.post(URL, json={"correlation_id": "pai", "tarefas": {"m": body}, "saida": "${{ m.resultados }}"})
+    for fonte, ok in (("boa", True), ("ruim", True), ("boa", True), ("ruim", False)):
+        await answered(worker, fonte, ok)
+    assert (await client.get(f"{URL}/pai/result", params={"wait": 20})).json()["status"] == "erro"
+    assert (await client.post(f"{URL}/pai/retry")).status_code == 202
+    await answered(worker, "ruim")
+    result = (await client.get(f"{URL}/pai~1/result", params={"wait": 20})).json()
+    assert (result["status"], result["saida"]) == ("concluida", [[1], [1]])
+    child = (await client.get(f"{URL}/pai~1%2Fm%2F1")).json()
+    assert (child["origem"], child["pai"]["correlation_id"]) == ("pai/m/1", "pai~1")
+    assert [one.get("reaproveitada") for one in child["tickets"]] == [True, None]
+
+
+async def test_a_child_that_is_given_something_else_begins_anew(client: httpx2.AsyncClient, worker: CurlWorker) -> None:
+    inner = {"entrada": {"v": "${{ x.dados }}"}, "tarefas": {"a": {"fonte": "boa"}, "b": {"fonte": "ruim"}}}
+    tasks = {"x": {"fonte": "x"}, "f": {"filha": inner, "depende": ["x"]}}
+    await client.post(URL, json={"correlation_id": "outro", "tarefas": tasks})
+    await worker.do("escavador_x", dados=1)
+    await answered(worker, "boa")
+    await answered(worker, "ruim", False)
+    assert (await client.get(f"{URL}/outro/result", params={"wait": 20})).json()["status"] == "erro"
+    assert (await client.post(f"{URL}/outro/retry", json={"tarefa": "x"})).status_code == 202
+    await worker.do("escavador_x", dados=2)
+    await answered(worker, "boa")
+    await answered(worker, "ruim")
+    result = (await client.get(f"{URL}/outro~1/result", params={"wait": 20})).json()
+    assert result["status"] == "concluida"
+    assert (await client.get(f"{URL}/outro~1%2Ff")).json().get("origem") is None

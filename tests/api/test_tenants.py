@@ -24,6 +24,7 @@ from databases import database
 from oraculo.api.access import GuardedRoute
 from oraculo.api.app import create_app
 from oraculo.service import Oraculo
+from waiting import until
 
 STORES = ("sqlite", "postgres")
 TWINS = ("default", "acme", "outro")
@@ -214,10 +215,19 @@ async def test_a_worker_serves_the_queues_of_its_tenant_only(twins: list[Twin]) 
     [leased] = await acme.worker.lease("escavador_youtube", max=1)
     order = leased["mensagem"]
     assert order["fila_resposta"] == "espaco_acme.orquestrador_resultados"
+
+    async def status() -> str:
+        state = (await acme.call("GET", f"{API}/orchestrations/mesmo")).json()
+        found: str = state["tickets"][0]["status"]
+        return found
+
+    async def sent() -> bool:
+        return await status() == "em_execucao"
+
+    await until(sent, "the confirmation of the order is written; a worker may have it before")
     for envelope in (result_of(order, dados=["de fora"]), result_of(order, echo=False, dados=["de fora"])):
         await default.call("POST", f"{API}/results", json=envelope)  # of `default`'s run of that name, or of nobody's
-    state = (await acme.call("GET", f"{API}/orchestrations/mesmo")).json()
-    assert state["tickets"][0]["status"] == "em_execucao"
+    assert await status() == "em_execucao"
     await acme.worker.answer(result_of(order, echo=False, dados=["meu"]))
     result = (await acme.call("GET", f"{API}/orchestrations/mesmo/result?wait=10")).json()
     assert (result["correlation_id"], result["coletas"][0]["dados"]) == ("mesmo", ["meu"])

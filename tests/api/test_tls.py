@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ from oraculo.client.tls import TlsFiles
 from oraculo.errors import ServerUnreachableError, SettingsError
 from oraculo.settings.settings import load
 from waiting import until
+
+ROOT = Path(__file__).parents[2]
 
 
 class Papers:
@@ -97,6 +101,25 @@ def test_without_a_good_certificate_there_is_no_connection(mutual: Server, paper
         httpx2.get(mutual.url.replace("https", "http") + "/health", trust_env=False)
     with Client(mutual.url, tls=papers.client) as client:
         assert client.health()["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("deploy/image/healthcheck.py", ""), ("helm-charts/orchestrator-dynamic/files/end_to_end.py", "concluida")],
+)
+def test_the_checks_of_a_deployment_speak_it(mutual: Server, papers: Papers, script: str, said: str) -> None:
+    """The health check of the image and the `helm test` of the chart, which have nothing but Python."""
+    port = mutual.url.rpartition(":")[2]
+    known = {"ORACULO_URL": mutual.url, "ORACULO_PORT": port, "ORACULO_API_KEY": "none", **papers.server}
+
+    def run(**more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(ROOT / script), "20" if more else "0.2"]
+        return subprocess.run(command, env={**known, **more}, capture_output=True, text=True, check=False)
+
+    done = run(**papers.variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+    assert run().returncode == 1, "this server asks for a certificate"
 
 
 def test_old_versions_are_refused(mutual: Server, papers: Papers) -> None:

@@ -408,8 +408,12 @@ async def test_a_notice_is_taken_and_done_with(client: httpx2.AsyncClient) -> No
 async def test_a_ticket_that_was_leased_shows_as_running(client: httpx2.AsyncClient) -> None:
     await client.post(URL, json={**ONE, "correlation_id": "abc"})
     await CurlWorker(client, "curl-1").lease("escavador_youtube")
-    seen = (await client.get(f"{URL}/abc")).json()
-    assert (seen["status"], seen["tickets"][0]["status"]) == ("em_execucao", "em_execucao")
+
+    async def running() -> Any:
+        seen = (await client.get(f"{URL}/abc")).json()
+        return (seen["status"], seen["tickets"][0]["status"]) == ("em_execucao", "em_execucao") and seen
+
+    seen = await until(running, "the confirmation of the order is written; a worker may have it before")
     assert seen["tickets"][0]["iniciado_em"] is not None
 
 

@@ -20,6 +20,8 @@ LONG_MODULES = {
     "src/oraculo/core/events.py",  # every event, once
     "src/oraculo/adapters/sinks/prometheus/__init__.py",
     "src/oraculo/adapters/stores/postgres/store.py",
+    "src/oraculo/client/client.py",  # every verb, and the same for asyncio
+    "src/oraculo/client/async_client.py",
     "src/oraculo/client/results.py",  # every document
     "src/oraculo/service.py",  # every verb
     "src/oraculo/simulation/invariants.py",

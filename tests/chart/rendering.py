@@ -57,6 +57,35 @@ SCALED: dict[str, Any] = {
     },
 }
 
+SECURED: dict[str, Any] = {  # who is let in, by which means, and files that pods share
+    "publicUrl": "https://oraculo.example",
+    "tls": {"existingSecret": "server-certificate", "clientCertificates": "optional", "clientCaKey": "clients.crt"},
+    "oidc": {
+        "issuer": "https://id.example:8443/realms/casa",
+        "clientId": "oraculo",
+        "audience": "oraculo-api",
+        "roleClaim": "realm_access.roles",
+        "tenantClaim": "espaco",
+        "roles": {"ops": "operador", "chefia": "admin"},
+    },
+    "resultTokens": "require",
+    "signatures": {"results": "require", "requests": "accept", "orders": "require"},
+    "sharedVolume": {"existingClaim": "shared"},
+    "components": {
+        "worker": {
+            "classes": {
+                "acme": {
+                    "target": "oraculo.collectors.all:worker",
+                    "queues": ["escavador_blog"],
+                    "tenant": "acme",
+                    "apiKeySecret": {"name": "acme-key", "key": "key"},
+                    "signingKeySecret": {"name": "acme-key", "key": "signing"},
+                }
+            }
+        }
+    },
+}
+
 
 class RenderError(Exception):
     """Helm refused the values; the text is what it said."""

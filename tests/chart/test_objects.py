@@ -15,7 +15,7 @@ from tools.chart.values import CHART
 from tools.servers import helm
 
 from chart import rendering
-from chart.rendering import API_KEY, EVERYTHING, FILES, RELEASE, SCALED, kind, merged
+from chart.rendering import API_KEY, EVERYTHING, FILES, RELEASE, SCALED, SECURED, kind, merged
 from oraculo import __version__
 from oraculo.settings import settings
 from oraculo.wire.flow.topic_table import needs_of
@@ -29,6 +29,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in FIL
         "values.yaml",
         merged(EVERYTHING, {"components": {"worker": {"autoscaling": {"enabled": True}}}}),
     ),
+    "secured": ("values.yaml", merged(EVERYTHING, SECURED)),
     "without hooks": ("values.yaml", {"useHelmHooks": False, "migrations": {"mode": "job"}}),
 }
 
@@ -160,7 +161,7 @@ def test_with_an_existing_secret_the_chart_makes_none_and_reads_every_key_from_i
     assert not any(secret in shown for secret in secrets.values())
     (container,) = kind(objects, "Deployment", RELEASE)["spec"]["template"]["spec"]["containers"]
     read = [one["valueFrom"]["secretKeyRef"] for one in container["env"] if "secretKeyRef" in one.get("valueFrom", {})]
-    assert {one["key"] for one in read} == set(keys.values())
+    assert {one["key"] for one in read} == set(keys.values()) - {keys["signingKey"]}, "that one is the workers' alone"
     assert {one["name"] for one in read} == {"there"}
     assert [one["key"] for one in read if not one.get("optional")] == ["key-of-apiKey"]
 
@@ -169,7 +170,7 @@ def test_workers_get_no_secret_of_a_database() -> None:
     objects = rendering.objects(merged(EVERYTHING, {"secrets": {"existingSecret": "there"}}))
     (container,) = kind(objects, "Deployment", f"{RELEASE}-worker-relatorio")["spec"]["template"]["spec"]["containers"]
     read = {one["name"] for one in container["env"] if "secretKeyRef" in one.get("valueFrom", {})}
-    assert {"ORACULO_API_KEY", "ORACULO_BROKER"} <= read
+    assert {"ORACULO_API_KEY", "ORACULO_BROKER", "ORACULO_SIGNING_KEY"} <= read
     assert not {name for name in read if name.startswith(("POSTGRES", "MONGODB", "REDIS", "ORACULO_STORE"))}
     written = {one["name"]: one["value"] for one in container["env"] if "value" in one}
     given = {
@@ -220,11 +221,95 @@ def test_values_arrive_as_settings(tmp_path: Path) -> None:
     assert (defaults.timeout_ms, defaults.max_attempts) == (7_200_000, 7)
     assert (defaults.retry_base_s, defaults.retry_cap_s) == (0.25, 9)
     assert (known.temporal.tls, known.traces.ratio, known.flow_c.timeout_multiplier) == (True, 0.25, 2.5)
-    assert known.max_open == 5_000_000
+    assert (known.max_open, known.predictions.enabled) == (5_000_000, True)
     ca, certificate, key = files.values()
     assert (known.kafka.ca, known.kafka.cert, known.kafka.key) == (ca, certificate, key)
     options = f"servers=b:9093&tls=1&tls_ca={ca}&tls_cert={certificate}&tls_key={key}"
     assert known.broker == f"kafka://a:9093/?{options}"
+
+
+def environment_of(objects: list[dict[str, Any]], name: str, folder: Path) -> dict[str, str]:
+    """The variables of the first container of a Deployment; files of TLS are in `folder` instead."""
+    (container, *_) = kind(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    written = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    found = {"ORACULO_API_KEY": API_KEY, "KAFKA_SASL_USERNAME": "ana", **rendering.variables(objects), **written}
+    return {key: value.replace("/etc/oraculo/tls", str(folder)) for key, value in found.items()}
+
+
+def test_tls_users_and_tokens_arrive_as_settings(tmp_path: Path) -> None:
+    for name in ("tls.crt", "tls.key", "ca.crt", "clients.crt"):
+        (tmp_path / name).touch()
+    objects = found_in("secured")
+    for name in (RELEASE, f"{RELEASE}-engine"):
+        known = settings.load(environment_of(objects, name, tmp_path), None)
+        tls = known.tls
+        files = (f"{tmp_path}/tls.crt", f"{tmp_path}/tls.key", f"{tmp_path}/clients.crt", "optional")
+        assert (tls.cert, tls.key, tls.client_ca, tls.client) == files
+        assert (known.url, known.result_tokens) == ("https://oraculo.example", "require")
+        oidc = known.oidc
+        assert (oidc.issuer, oidc.client_id) == ("https://id.example:8443/realms/casa", "oraculo")
+        assert (oidc.audience, oidc.role_claim, oidc.tenant_claim) == ("oraculo-api", "realm_access.roles", "espaco")
+        assert set(oidc.roles) == {"ops=operador", "chefia=admin"}
+        assert (known.order_data, known.artefatos) == ("/shared/dados_de_ordens", "/shared/relatorios")
+        signed = known.signatures
+        assert (signed.results, signed.requests, signed.orders) == ("require", "accept", "require")
+        assert known.unknown == ()
+    worker = settings.load(environment_of(objects, f"{RELEASE}-worker-acme", tmp_path), None)
+    assert worker.url == f"https://{RELEASE}.{rendering.NAMESPACE}.svc:8000"
+    assert (worker.tls.cert, worker.tls.url_ca, worker.tenant) == ("", f"{tmp_path}/ca.crt", "acme")
+    policy = kind(objects, "NetworkPolicy")["spec"]
+    assert 8443 in {port["port"] for rule in policy["egress"] for port in rule.get("ports", ())}
+
+
+def test_the_key_of_the_server_is_where_it_serves_and_probes_speak_tls() -> None:
+    objects = found_in("secured")
+    serving = {f"Deployment/{RELEASE}", f"Deployment/{RELEASE}-engine"}
+    for name, spec in rendering.pod_specs(objects):
+        (volume,) = [one["secret"] for one in spec["volumes"] if one["name"] == "tls"] or [None]
+        if name == "Deployment/opa":
+            assert volume is None
+        elif name in serving:
+            assert volume == {"secretName": "server-certificate"}
+            (container,) = spec["containers"]
+            probes = [container[one]["httpGet"] for one in ("startupProbe", "livenessProbe", "readinessProbe")]
+            assert {one["scheme"] for one in probes} == {"HTTPS"}
+        else:
+            assert volume["items"] == [{"key": "ca.crt", "path": "ca.crt"}], name
+    without = rendering.objects(merged(EVERYTHING, SECURED, {"tls": {"caKey": ""}}))
+    mounting = {n for n, spec in rendering.pod_specs(without) if any(v["name"] == "tls" for v in spec["volumes"])}
+    assert mounting == serving, "no items would be all keys"
+
+
+def test_a_class_of_workers_has_a_key_of_its_own_and_no_data_of_orders() -> None:
+    objects = found_in("secured")
+    spec = kind(objects, "Deployment", f"{RELEASE}-worker-acme")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    for variable, wanted in (("ORACULO_API_KEY", "key"), ("ORACULO_SIGNING_KEY", "signing")):
+        (key,) = [one["valueFrom"]["secretKeyRef"] for one in container["env"] if one["name"] == variable]
+        assert key == {"name": "acme-key", "key": wanted}
+    names = [one["name"] for one in container["env"]]
+    assert len(names) == len(set(names)), "Kubernetes would take the last, and patches the first"
+    shared = {one["mountPath"] for one in container["volumeMounts"] if one["name"] == "shared"}
+    assert shared == {"/shared/relatorios"}
+
+
+@pytest.mark.parametrize(
+    ("values", "folder"),
+    [
+        ({}, ""),  # of several pods, the one that is asked would not have them
+        (
+            {
+                "replicaCount": 1,
+                "autoscaling": {"enabled": False},
+                "store": {"sqlite": {"enabled": True}},
+            },
+            "/data/dados_de_ordens",
+        ),
+        ({"sharedVolume": {"existingClaim": "shared"}}, "/shared/dados_de_ordens"),
+    ],
+)
+def test_data_of_orders_are_kept_where_every_pod_finds_them(values: dict[str, Any], folder: str) -> None:
+    assert rendering.variables(rendering.objects(merged(SECRETS, values)))["ORACULO_ORDER_DATA"] == folder
 
 
 def test_probes_ask_the_process_for_life_and_the_store_for_readiness() -> None:
@@ -291,6 +376,13 @@ def test_jobs_read_nothing_that_is_made_after_them() -> None:
     ]
     (migrate,) = kind(objects, "Deployment", RELEASE)["spec"]["template"]["spec"]["initContainers"]
     assert migrate["command"] == ["oraculo", "migrate"]
+
+
+def test_helm_test_answers_nothing_where_answers_have_to_be_signed() -> None:
+    spec = kind(found_in("secured"), "Pod")["spec"]
+    assert ([one["name"] for one in spec["containers"]], "initContainers" in spec) == (["doctor"], False)
+    spec = kind(found_in("values.yaml"), "Pod")["spec"]
+    assert [one["name"] for one in (*spec["initContainers"], *spec["containers"])] == ["doctor", "end-to-end"]
 
 
 def test_a_plain_job_has_another_name_when_it_would_do_something_else() -> None:

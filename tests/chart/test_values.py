@@ -10,7 +10,7 @@ import pytest
 from tools.chart import generate
 from tools.chart.values import Value, read
 
-from chart.rendering import API_KEY, EVERYTHING, KNOWN_APIS, SCALED, RenderError, merged, text
+from chart.rendering import API_KEY, EVERYTHING, KNOWN_APIS, SCALED, SECURED, RenderError, merged, text
 
 BASE: dict[str, Any] = {"secrets": {"apiKey": API_KEY}}
 DEMO: dict[str, Any] = {
@@ -24,13 +24,14 @@ WORLDS: dict[str, dict[str, Any]] = {
     "defaults": BASE,
     "scaled": merged(EVERYTHING, SCALED),
     "workers by processor time": merged(EVERYTHING, {"components": {"worker": {"autoscaling": {"enabled": True}}}}),
+    "secured": merged(EVERYTHING, SECURED),
     "one pod": merged(BASE, DEMO),
     "one pod, other servers": merged(BASE, {"replicaCount": 1, "autoscaling": {"enabled": False}}),
     "existing secret": {"secrets": {"existingSecret": "there"}},
     "strimzi": merged(BASE, {"topics": {"manage": "strimzi"}}),
     "triggers": merged(BASE, {"autoscaling": {"enabled": False}, "keda": {"triggers": [{"type": "cpu"}]}}),
 }
-MARKED = ("everything", "scaled", "workers by processor time", "one pod")
+MARKED = ("everything", "scaled", "workers by processor time", "secured", "one pod")
 WITHOUT_CLUSTER = {"secrets.check"}  # tests/kubernetes shows its effect: there has to be a cluster to ask
 OTHER: dict[str, Any] = {  # where another value cannot be guessed
     "keda.triggers": [{"type": "cron", "metadata": {}}],
@@ -38,6 +39,10 @@ OTHER: dict[str, Any] = {  # where another value cannot be guessed
     "components.worker.classes": {"other": {"target": "other:worker", "queues": ["other"]}},
     "components.worker.keda.triggers": [{"type": "cron", "metadata": {}}],
     "image.digest": f"sha256:{'0' * 64}",
+    "publicUrl": "https://another.example",
+    "oidc.issuer": "https://another.example",
+    "oidc.roles": {"flipped": "auditor"},
+    "tls.clientCertificates": "",  # `required` is refused with these probes
     "networkPolicy.extraPorts": [4711],
     "networkPolicy.webhooks.ports": [8443],
     "networkPolicy.webhooks.except": ["192.0.2.0/24"],
@@ -186,6 +191,12 @@ def test_a_mistyped_value_is_named(values: dict[str, Any], said: str) -> None:
         (
             {"config": {"kafka": {"schemaRegistryUrl": "https://ana:segredo@registry"}}},
             "KAFKA_SCHEMA_REGISTRY_URL has a password, and would be in the ConfigMap",
+        ),
+        ({"oidc": {"issuer": "https://id.example"}}, "oidc.issuer needs oidc.clientId, and publicUrl"),
+        ({"tls": {"clientCertificates": "optional"}}, "tls.clientCertificates needs tls.existingSecret"),
+        (
+            {"tls": {"existingSecret": "there", "clientCertificates": "required"}},
+            "tls.clientCertificates is required, and startupProbe is httpGet",
         ),
         ({"settings": {"HTTPS_PROXY": "http://ana:segredo@proxy"}}, "HTTPS_PROXY has a password"),
     ],

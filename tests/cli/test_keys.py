@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -51,9 +53,10 @@ def test_tenants(alone: Cli) -> None:
     made = alone.json("keys", "create", "--role", "operador", "--tenant", "acme", "--expires", "90d")
     assert made["tenant"] == "acme"
     [listed] = alone.json("tenants", "ls")["tenants"]
-    assert (listed["tenant"], listed["limites"]) == ("acme", {"abertas": None, "por_segundo": None})
-    put = alone.json("tenants", "put", "acme", "--max-open", "10", "--per-second", "2.5")
-    assert put["limites"] == {"abertas": 10, "por_segundo": 2.5} and put["criado_em"] == listed["criado_em"]
+    assert listed["tenant"] == "acme" and set(listed["limites"].values()) == {None}
+    more = ("--max-dead-letters", "7", "--bytes-per-second", "1000", "--max-streams", "3")
+    put = alone.json("tenants", "put", "acme", "--max-open", "10", "--per-second", "2.5", *more)
+    assert list(put["limites"].values()) == [10, 2.5, 7, 1000, 3] and put["criado_em"] == listed["criado_em"]
     assert "acme" in alone("tenants", "ls").stdout
     for arguments, status, says in (
         (["put", "Acme"], 2, "does not match"),
@@ -112,3 +115,25 @@ def test_beyond_loopback_a_first_key_lets_the_server_start(tmp_path: Path) -> No
         assert answer.status_code == 200 and "key:admin" in answer.json()["scopes"]
     finally:
         server.kill()
+
+
+def test_users(alone: Cli) -> None:
+    """The password is the first line of standard input; it is neither shown nor kept."""
+
+    def with_password(*arguments: str, password: str = "uma senha bem longa") -> dict[str, Any]:
+        done = alone("users", *arguments, "--json", input=f"{password}\n")
+        assert done.returncode == 0, done.stderr
+        assert password not in done.stdout + done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    made = with_password("add", "ana", "--role", "admin", "--role", "auditor")
+    assert (made["roles"], made["situacao"]) == (["admin", "auditor"], "ativo")
+    assert alone("users", "add", "rui", "--role", "leitor", input="curta\n").returncode == 2
+    assert with_password("passwd", "ana", password="outra senha bem longa")["nome"] == "ana"
+    assert alone.json("users", "disable", "ana")["situacao"] == "desativado"
+    assert alone.json("users", "enable", "ana")["situacao"] == "ativo"
+    [listed] = alone.json("users", "ls")["users"]
+    assert listed["nome"] == "ana" and "ana" in alone("users", "ls").stdout
+    assert alone("users", "rm", "ana").returncode == 0 and alone.json("users", "ls")["users"] == []
+    assert alone("users", "rm", "ana").returncode == 3

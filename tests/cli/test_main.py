@@ -270,8 +270,10 @@ def test_help_imports_no_command_and_none_of_the_server() -> None:
         "texts_keys",
         "texts_operation",
         "texts_plan",
+        "texts_policy",
         "texts_terminal",
         "texts_waits",
+        "texts_workers",
         "helping",
     )
     tables = [

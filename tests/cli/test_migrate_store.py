@@ -29,6 +29,7 @@ from oraculo.ports.journal import Key, LockRequest
 from oraculo.ports.store import Store
 from oraculo.ports.system_events import SystemEvent
 from oraculo.ports.token_keys import StoredTokenKey
+from oraculo.ports.users import LocalUser
 from oraculo.service import Oraculo
 from oraculo.settings.settings import load
 
@@ -53,6 +54,7 @@ async def content(store: Store) -> dict[str, Any]:
         "open_of_key": await store.open_runs_of("kaaaaaaaaaaa"),
         "session": await store.session("s1"),
         "token_keys": await store.token_keys(),
+        "users": await store.users(),
     }
 
 
@@ -97,6 +99,7 @@ async def filled(store: Store) -> None:
         limits=Limits(5, 0.5),
     )
     await store.add_api_key(key)
+    await store.put_user(LocalUser("ana", "acme", (AccessRole.ADMIN,), "$h", at(1), "local", at(2), at(3)))
     await store.add_session(KeySession("s1", "k1", "d", at(9)), at(1))
     await store.add_first_token_key(StoredTokenKey("t1", bytes(range(224, 256)), at(1), at(1)))
     await store.succeed_token_keys(StoredTokenKey("t2", b"\0" * 32, at(2), at(3)), at(9), at(2))

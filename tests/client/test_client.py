@@ -13,8 +13,8 @@ from pydantic import BaseModel
 from tools.client.generate import TARGET, generated
 
 from cli.processes import Server
-from oraculo import AsyncClient, Client
-from oraculo.api import documents, run_documents
+from oraculo import AsyncClient, Client, Plan
+from oraculo.api import documents, run_documents, worker_documents
 from oraculo.client import calls as client_calls
 from oraculo.client import results
 from oraculo.errors import (
@@ -150,7 +150,7 @@ def test_both_clients_have_the_same_methods_and_show_them() -> None:
     for name, method in blocking.items():
         assert list(inspect.signature(method).parameters) == list(inspect.signature(awaited[name]).parameters)
         assert method.__doc__ and awaited[name].__doc__
-    assert list(inspect.signature(Client.submit).parameters) == ["self", "request", "idempotency_key"]
+    assert list(inspect.signature(Client.submit).parameters) == ["self", "request", "idempotency_key", "input"]
 
 
 def test_the_asyncio_client_is_what_the_generator_writes() -> None:
@@ -207,7 +207,7 @@ async def test_portuguese_argument_names_still_work_and_warn(server: Server) -> 
 @pytest.mark.parametrize(
     ("typed", "documented"),
     [
-        (results.RunResult, run_documents.Aggregate), (results.TaskResult, run_documents.TarefaResult),
+        (results.RunAggregate, run_documents.Aggregate), (results.TaskResult, run_documents.TarefaResult),
         (results.RunDetails, run_documents.Orchestration),
         (results.RunSummary, documents.Summary), (results.TicketDetails, run_documents.Ticket),
         (results.CollectResult, run_documents.ColetaResult), (results.ExecuteResult, run_documents.ExecucaoResult),
@@ -216,8 +216,8 @@ async def test_portuguese_argument_names_still_work_and_warn(server: Server) -> 
         (results.RequeueAnswer, documents.Requeued), (results.BulkRequeueAnswer, documents.BulkRequeued),
         (results.DiscardAnswer, documents.Discarded), (results.BrokerStatus, documents.BrokerInfo),
         (results.BrokersStatus, documents.Brokers), (results.ReplicaStatus, documents.ReplicaInfo),
-        (results.ReplicasStatus, documents.Replicas), (results.WorkerStatus, documents.WorkerInfo),
-        (results.QueueStatus, documents.QueueInfo), (results.WorkersStatus, documents.Workers),
+        (results.ReplicasStatus, documents.Replicas), (results.WorkerStatus, worker_documents.WorkerInfo),
+        (results.QueueStatus, worker_documents.QueueInfo), (results.WorkersStatus, worker_documents.Workers),
         (results.ServerHealth, documents.Health), (results.ServerReadiness, documents.Ready),
     ],
 )  # fmt: skip
@@ -288,3 +288,34 @@ async def _all(client: AsyncClient, name: str, begun: asyncio.Event) -> list[dic
         seen.append(event)
         begun.set()
     return seen
+
+
+@pytest.mark.parametrize("words", ["pt", "en"])
+def test_input_is_laid_over_a_plan_and_its_output_is_read(server: Server, words: str) -> None:
+    plan = Plan(input={"a": 1, "b": 2})
+    got = plan.collect("got", "eco", {"a": plan.input.a, "b": plan.input.b})
+    plan.output = got.data
+    with Client(server.url, words=words) as client:
+        run = client.submit(plan, input={"a": 5})
+        result = client.result(run.correlation_id, wait=DEADLINE_S)
+        assert result is not None
+        assert (result.output, result.correlation_id) == ({"a": 5, "b": 2}, run.correlation_id)
+        assert (result.status, list(result.tasks)) == ({"pt": "concluida", "en": "completed"}[words], ["got"])
+
+
+@pytest.mark.parametrize(
+    ("request_", "sent"),
+    [
+        ({"tarefas": {}}, {"tarefas": {}, "entrada": {"x": 1}}),
+        ({"tasks": {}, "input": {"x": 0, "y": 2}}, {"tasks": {}, "input": {"x": 1, "y": 2}}),
+        ({"tipo": "t"}, {"tipo": "t", "parametros": {"x": 1}}),
+        ({"type": "t", "params": {"y": 2}}, {"type": "t", "params": {"y": 2, "x": 1}}),
+    ],
+)
+def test_input_goes_where_a_request_takes_it(request_: dict[str, Any], sent: dict[str, Any]) -> None:
+    assert client_calls.with_input(request_, {"x": 1}) == sent
+
+
+def test_input_of_a_request_that_has_none_is_refused(server: Server) -> None:
+    with Client(server.url) as client, pytest.raises(ValueError, match="neither"):
+        client.submit(GOOD, input={"x": 1})

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -149,7 +150,7 @@ def test_missing_sources_are_named_in_both():
     assert (answer["itens"], answer["fontes"]) == (2, 4)
     for text in (page(answer).text, pdf_text(answer)):
         assert "Fontes que faltam" in text
-        assert "noticias: a coleta terminou como “timeout”" in text
+        assert "noticias: a coleta terminou como “prazo estourado”" in text
         assert "vazia: a coleta terminou sem dados" in text
         assert "não mostre" not in text
 
@@ -215,6 +216,88 @@ def test_ten_thousand_items_take_seconds_and_the_table_is_capped():
     assert "19.500" in found.text and "19.500" in pdf_text(answer)
 
 
+class Stopped:
+    """A clock that stands."""
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oraculo.collectors.relatorio.MonotonicClock", Stopped)
+
+
+FEEDS = [
+    {
+        "fonte": "youtube",
+        "status": "concluida",
+        "dados": [
+            {
+                "canal": "UC1",
+                "canal_nome": "Canal da Ana",
+                "titulo": "Um vídeo",
+                "url": "https://e.com/v/1",
+                "publicado_em": "2025-10-02T12:00:00Z",
+                "resumo": "Do que se fala <b>hoje</b>.",
+            },
+            {
+                "canal_nome": "Canal do Bob",
+                "titulo": "Outro",
+                "resumo": "outro",
+                "publicado_em": "2025-10-03T12:00:00Z",
+            },
+        ],
+    },
+    {"fonte": "blog", "status": "timeout", "dados": None},
+]
+
+
+@pytest.mark.usefixtures("stopped")
+def test_channels_summaries_and_provenance_are_in_both():
+    answer = relatorio(FEEDS, {}, "abc-123")
+    assert answer["fontes_ausentes"] == ["blog"], "by the name that it was asked for"
+    for text in (page(answer).text, pdf_text(answer)):
+        for expected in (
+            "Canal da Ana",
+            "Canal do Bob",
+            "YouTube",
+            "Do que se fala hoje.",
+            "Gerado pelo Oráculo em 02/01/2026, 03:04 UTC",
+            "execução abc-123",
+            "concluída",
+            "Blog: a coleta terminou como “prazo estourado”",
+        ):
+            assert expected in text
+        assert "concluida" not in text
+    assert page(answer).text.count("utro") == 1, "a summary that only repeats its title is left out"
+    assert ("href", "https://e.com/v/1") in page(answer).attributes
+
+
+@pytest.mark.usefixtures("stopped")
+def test_in_english_no_word_of_ours_is_portuguese():
+    answer = relatorio(FEEDS, {"idioma": "en", "titulo": "Fortnight"}, "abc-123")
+    found = page(answer)
+    assert ("lang", "en") in found.attributes
+    for text in (found.text, pdf_text(answer)):
+        for expected in (
+            "Made by Oráculo on 2 Jan 2026, 03:04 UTC",
+            "Period: 2 Oct 2025 to 3 Oct 2025",
+            "Items by source",
+            "Summary by source",
+            "the collection ended as “timed out”",
+        ):
+            assert expected in text
+        for word in ("Período", "Fonte", "Itens", "Situação", "execução", "coleta", "nada para"):
+            assert word not in text
+    assert "12,345" in page(relatorio([collected(titles=["x"] * 12_345)], {"idioma": "en"})).text
+
+
+def test_another_language_is_refused_by_name():
+    assert "'idioma' é 'fr'; permitido: pt, en" in str(refused([], {"idioma": "fr"}))
+
+
+@pytest.mark.usefixtures("stopped")
 def test_a_retry_writes_the_same_bytes(root):
     def files():
         return {path.name: path.read_bytes() for path in root.iterdir()}

@@ -18,6 +18,7 @@ import pytest
 
 from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
+from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.ports.broker import Broker
 from oraculo.ports.store import Store
@@ -124,6 +125,14 @@ class SqliteMemoryInlineCase(StoreCase):
         self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False))
 
 
+class SqliteSealedCase(StoreCase):
+    """Payload encryption changes nothing for whoever reads and writes."""
+
+    async def open(self, stack: AsyncExitStack, folder: Path) -> None:
+        sealing = Sealing([bytes(32)])
+        self.store = await stack.enter_async_context(SqliteStore(":memory:", threads=False, sealing=sealing))
+
+
 BROKERS = ("memory", "routing", "spool", "rabbitmq", "redis", "nats", "kafka")
 
 
@@ -136,12 +145,16 @@ def broker_case_of(name: str) -> BrokerCase:
     return case
 
 
-STORES = ("sqlite-file", "sqlite-memory-inline", "postgres")
+STORES = ("sqlite-file", "sqlite-memory-inline", "sqlite-sealed", "postgres")
 
 
 def store_case_of(name: str) -> StoreCase:
     """As with brokers."""
-    ours = {"sqlite-file": SqliteFileCase, "sqlite-memory-inline": SqliteMemoryInlineCase}
+    ours = {
+        "sqlite-file": SqliteFileCase,
+        "sqlite-memory-inline": SqliteMemoryInlineCase,
+        "sqlite-sealed": SqliteSealedCase,
+    }
     if name in ours:
         return ours[name]()
     case: StoreCase = importlib.import_module(f"contracts.case_{name}").Case()

@@ -31,6 +31,7 @@ from oraculo.wire import names
 from waiting import DEADLINE_S, eventually, until
 
 NO_HEADERS: Mapping[str, str] = {}
+BREAKER_FAILURES = 6  # more than any other story has in a row
 FIELDS = ("correlation_id", "ticket_id", "tentativa", "token")
 
 
@@ -49,6 +50,8 @@ class EngineCase:
         self.prepare()
         self.up.env |= {"ORACULO_STORE": self.store_url, "ORACULO_BROKER": self.broker_url, "ORACULO_FLOW_C": "on"}
         self.up.env |= {"ORACULO_RESULT_TOKENS": "require"}
+        self.up.env |= {"ORACULO_BREAKER_FAILURES": str(BREAKER_FAILURES), "ORACULO_BREAKER_PROBE_S": "1"}
+        self.up.env |= {"ENABLE_INTELLIGENT_SCHEDULER": "true"}
         self.up.env |= self.settings()
 
     def prepare(self) -> None:

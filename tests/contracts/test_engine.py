@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 import pytest
 
-from contracts.engine_cases import CASES, EngineCase, answer, source
+from contracts.engine_cases import BREAKER_FAILURES, CASES, EngineCase, answer, source
 from waiting import until
 
 ENGINES = [pytest.param(name, marks=pytest.mark.xdist_group(f"engine-{name}")) for name in CASES]
+AWAY: list[dict[str, Any]] = [{"codigo": "fora", "mensagem": "fora do ar"}]
 FAULT = [{"codigo": "quebrou", "mensagem": "não deu", "definitivo": True}]
 
 
@@ -64,6 +65,20 @@ async def test_two_tenants_with_the_same_id(engine: EngineCase) -> None:
     assert engine.result(name)["coletas"][0]["dados"] == "de default"
     for inside in (name, f"espaco_acme.{name}"):
         assert (await engine.journal(inside))["TicketConcluded"] == 1
+
+
+async def test_a_request_that_exists_once(engine: EngineCase) -> None:
+    (one,) = collects(1)
+    body = {"coletas": [one], "unica": {"modo": "aberta"}}
+    name = engine.submit(**body)
+    merged = [engine.call("POST", "/orchestrations", json={**body, "correlation_id": f"{name}-{n}"}) for n in range(3)]
+    assert [(one["correlation_id"], one["juntada"]) for one in merged] == [(name, True)] * 3
+    assert engine.call("GET", f"/orchestrations/{name}")["juntadas"]["total"] == 3
+    await engine.send(answer(await engine.take(one["fonte"]), 1))
+    assert engine.result(name)["status"] == "concluida"
+    assert engine.submit(**body) != name
+    await engine.send(answer(await engine.take(one["fonte"]), 2))
+    assert (await engine.journal(name))["TicketConcluded"] == 1
 
 
 async def test_a_lost_reply_is_asked_for_again(engine: EngineCase) -> None:
@@ -225,6 +240,34 @@ async def test_a_paused_destination_gets_its_order_once_when_it_is_resumed(engin
     assert [one["dados"] for one in engine.result(name)["coletas"]] == ["a", "b"]
     events = await engine.journal(name)
     assert (events["TicketConcluded"], events["AttemptFailed"], events["LateAnswerKept"]) == (2, 0, 0)
+
+
+async def test_a_destination_that_keeps_failing_gets_one_probe_and_then_all(engine: EngineCase) -> None:
+    (one,) = collects(1, timeout_s=60, max_tentativas=1)
+    queue = f"escavador_{one['fonte']}"
+    failing = [engine.submit(coletas=[one]) for _ in range(BREAKER_FAILURES)]
+    for _ in failing:
+        await engine.send(answer(await engine.take(one["fonte"]), errors=AWAY))
+    assert {engine.result(name)["status"] for name in failing} == {"erro"}
+    await until(lambda: _open_breakers(engine, queue), "the breaker opens")
+    await asyncio.sleep(1.5)  # within which every process knows of it
+    waiting = [engine.submit(coletas=[one]) for _ in range(3)]
+    probe = await engine.take(one["fonte"])
+    await until(lambda: _open_breakers(engine, queue)[0]["sondando"], "the probe is shown")
+    shown = [engine.call("GET", f"/orchestrations/{name}")["tickets"][0]["status"] for name in waiting]
+    assert sorted(shown) == ["em_execucao", "pendente", "pendente"]
+    await engine.send(answer(probe, "a"))
+    for _ in waiting[1:]:
+        await engine.send(answer(await engine.take(one["fonte"]), "a"))
+    assert {engine.result(name)["status"] for name in waiting} == {"concluida"}
+    await until(lambda: not _open_breakers(engine, queue), "the breaker is shown closed")
+    for name in waiting:
+        events = await engine.journal(name)
+        assert (events["TicketConcluded"], events["AttemptFailed"], events["LateAnswerKept"]) == (1, 0, 0)
+
+
+def _open_breakers(engine: EngineCase, queue: str) -> list[dict[str, Any]]:
+    return [one for one in engine.call("GET", "/breakers")["disjuntores"] if one["fila"] == queue]
 
 
 async def test_its_own_time_passes(engine: EngineCase) -> None:
@@ -826,3 +869,37 @@ async def _more(engine: EngineCase, verdict: str, count: int) -> bool:
 async def _tickets(engine: EngineCase, name: str, status: str, count: int) -> bool:
     tickets = engine.call("GET", f"/orchestrations/{name}")["tickets"]
     return sum(one["status"] == status for one in tickets) == count
+
+
+async def test_a_ticket_of_a_lost_worker_goes_elsewhere_at_once(engine: EngineCase) -> None:
+    """The worker says that it has the ticket, and is not heard of again; its attempt uses up none."""
+    (one,) = collects(1, max_tentativas=1, timeout_s=300)
+    name = engine.submit(coletas=[one])
+    order = await engine.take(one["fonte"])
+    doing = [{"ticket_id": order["ticket_id"], "tentativa": 1}]
+    said = {"worker": f"w-{one['fonte']}", "filas": [f"escavador_{one['fonte']}"], "executando": doing, "timeout_s": 5}
+    engine.call("POST", "/workers", json=said)
+    again = await engine.take(one["fonte"])
+    assert (again["ticket_id"], again["tentativa"]) == (order["ticket_id"], 2)
+    await engine.send(answer(again, [1]))
+    assert engine.result(name)["status"] == "concluida"
+    counted = await engine.journal(name)
+    assert (counted["TicketWithdrawn"], counted["AttemptFailed"], counted["TicketConcluded"]) == (1, 0, 1)
+
+
+async def test_a_worker_that_leases_is_chosen_and_the_journal_says_why(engine: EngineCase) -> None:
+    (one,) = collects(1, timeout_s=300)
+    queue = f"escavador_{one['fonte']}"
+    for worker in ("busy", "free"):
+        said = {"worker": f"{worker}-{one['fonte']}", "filas": [queue], "concorrencia": 1}
+        engine.call("POST", "/workers", json=said)
+    name = engine.submit(coletas=[one])
+    asked = {"worker": f"free-{one['fonte']}", "max": 1, "wait": 20}
+    (lease,) = engine.call("POST", f"/queues/{queue}/lease", json=asked)["mensagens"]
+    chosen = await until(lambda: engine.call("GET", f"/orchestrations/{name}")["tickets"][0].get("alocacao"))
+    assert (chosen["agent_id"], chosen["metodo"], chosen["tentativa"]) == (asked["worker"], "unico", 1)
+    others = {other["agent_id"]: other["motivo"] for other in chosen["candidatos"][1:]}
+    assert others == {f"busy-{one['fonte']}": "sem_pedido"}
+    await engine.send(answer(lease["mensagem"], [1]))
+    assert engine.result(name)["status"] == "concluida"
+    assert (await engine.journal(name))["TicketAllocated"] == 1

@@ -15,6 +15,7 @@ from contracts.conftest import StoreCase
 from contracts.writing import batch, begin, finished, write
 from core.given import Story, at, coleta, execucao, flow, plan, seconds
 from oraculo.core.access import AccessRole, Limits
+from oraculo.core.breaking import DestinationBreaker
 from oraculo.core.state import Orchestration, fold
 from oraculo.core.vocabulary import FanIn, Status
 from oraculo.errors import StoreError
@@ -23,12 +24,18 @@ from oraculo.ports.catalogue import Query, Summary
 from oraculo.ports.cursors import Lag
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import Batch, Key, LockRequest, Recorded
+from oraculo.ports.projected import ProjectedChange, ProjectedMark
 from oraculo.ports.schedules import StoredSchedule
+from oraculo.ports.sla import StoredSlo, ToldAlert
 from oraculo.ports.statistics import Bucket, FailingQueue
 from oraculo.ports.store import Store
 from oraculo.ports.system_events import SystemEvent
 from oraculo.ports.tenants import StoredTenant
 from oraculo.ports.token_keys import StoredTokenKey
+from oraculo.ports.unique_keys import KeyHolder, MergedRequest
+from oraculo.ports.users import LocalUser
+from oraculo.ports.workers import WorkerBeat
+from waiting import until
 from wire.test_mensagem import IDS
 
 
@@ -44,6 +51,12 @@ async def used_keys(store: Store, wanted: list[str]) -> dict[str, Key]:
     found = await store.begin(LockRequest(keys=wanted))
     await store.abandon()
     return found.keys
+
+
+async def held(store: Store, keys: list[str]) -> dict[str, KeyHolder]:
+    found = await store.begin(LockRequest(unique=keys))
+    await store.abandon()
+    return found.holders
 
 
 async def everything(store: Store) -> list[Recorded]:
@@ -286,6 +299,14 @@ class TestCatalogue:
         assert await store.remove_task_type("a") is False
         assert list(await store.task_types()) == ["b"]
 
+    async def test_schemas_of_parameters(self, store: Store) -> None:
+        await store.put_parameter_schema("b", b'{"type":"object"}', at(0))
+        await store.put_parameter_schema("a", '{"title":"é"}'.encode(), at(0))
+        await store.put_parameter_schema("b", b"{}", at(1))
+        assert await store.parameter_schemas() == {"a": '{"title":"é"}'.encode(), "b": b"{}"}
+        assert [await store.remove_parameter_schema("b") for _ in range(2)] == [True, False]
+        assert list(await store.parameter_schemas()) == ["a"]
+
     async def test_durability_is_one_of_three_words(self, store: Store) -> None:
         assert await store.durability() in ("power-safe", "crash-safe", "best-effort")
 
@@ -335,19 +356,37 @@ class TestTenants:
         assert len(await store.system_events(tenant="acme")) == 2
         assert {one.tenant for one in await store.system_events()} == {"default", "acme"}
 
+    async def test_users_are_put_changed_and_forgotten_with_their_sessions(self, store: Store) -> None:
+        ana = LocalUser("ana", "acme", (AccessRole.LEITOR, AccessRole.AUDITOR), "$hash", at(1), "local", at(1))
+        await store.put_user(ana)
+        await store.put_user(replace(ana, name="rui", tenant="default", disabled_at=at(2)))
+        assert [user.name for user in await store.users()] == ["ana", "rui"] and await store.user("ana") == ana
+        await store.add_session(KeySession("s1", "local-user:ana", "d", at(9)), at(1))
+        await store.put_user(replace(ana, password_hash="$other", changed_at=at(3)))
+        assert await store.session("s1") is not None
+        await store.put_user(ana, ends_sessions_of="local-user:ana")
+        assert await store.session("s1") is None and await store.user("ana") == ana
+        await store.add_session(KeySession("s2", "local-user:ana", "d", at(9)), at(1))
+        assert await store.remove_user("ana", "local-user:ana") and not await store.remove_user("ana", "")
+        assert await store.session("s2") is None and await store.user("ana") is None
+
     async def test_registered_with_limits(self, store: Store) -> None:
         assert await store.tenants() == []
         await store.add_tenant("b", at(0))
-        await store.put_tenant(StoredTenant("a", at(1), Limits(10, 0.5)))
+        await store.put_tenant(StoredTenant("a", at(1), Limits(10, 0.5, 7, 1.5, 2)))
         await store.put_tenant(StoredTenant("b", at(2), Limits(3)))
         await store.add_tenant("b", at(3))
-        assert await store.tenants() == [StoredTenant("a", at(1), Limits(10, 0.5)), StoredTenant("b", at(0), Limits(3))]
+        assert await store.tenants() == [
+            StoredTenant("a", at(1), Limits(10, 0.5, 7, 1.5, 2)),
+            StoredTenant("b", at(0), Limits(3)),
+        ]
         assert await store.remove_tenant("a") and not await store.remove_tenant("a")
 
     async def test_what_is_open_is_counted_up_to_a_limit(self, store: Store) -> None:
         await write(store, *(begin(f"espaco_acme.{number}").started for number in range(4)))
         assert [await store.open_runs_in("acme", limit) for limit in (2, 9)] == [2, 4]
         assert await store.open_runs_in("default", 9) == 0
+        assert await store.dead_letters_in("acme", 9) == 0
 
 
 class TestSchedules:
@@ -533,6 +572,16 @@ class TestFigures:
         open_one = begin(wanted=both, when=300)
         await write(store, open_one.started, open_one.fail(0), when=300)
         assert await store.failures(at(300)) == []  # it has not ended
+
+    async def test_queues_of_runs_those_with_failures_first(self, store: Store) -> None:
+        both = plan([coleta("blog", attempts=1), coleta("youtube", attempts=1)])
+        bad, good = begin("bad", wanted=both, when=0), begin("good", wanted=both, when=1)
+        await write(store, bad.started, bad.ok(0), bad.fail(1), when=0)
+        await write(store, good.started, when=1)
+        expected = {bad.run: ["escavador_youtube", "escavador_blog"], good.run: ["escavador_blog", "escavador_youtube"]}
+        assert await store.destinations([bad.run, good.run, 7], 100) == expected
+        assert await store.destinations([bad.run], 1) == {bad.run: ["escavador_youtube"]}
+        assert await store.destinations([], 10) == {}
 
     async def test_who_runs_out_of_time_first(self, store: Store) -> None:
         assert await store.nearest_deadlines(10) == []
@@ -738,11 +787,55 @@ class TestPrune:
         await store.prune(at(1000), 10)
         assert set(await used_keys(store, ["a", "b"])) == {"b"}
 
+    async def test_the_key_of_a_request_that_exists_once_outlives_its_run_when_it_says_so(self, store: Store) -> None:
+        for n, kept in enumerate((at(0), at(500), None)):
+            story = begin(f"u{n}")
+            holder = KeyHolder(f"k:{n}", story.run, f"u{n}", at(0), kept)
+            holder.add(MergedRequest(at(0), "outra", "ana"))
+            await store.append(batch(story.started, story.ok(0), holders={story.run: holder}))
+            assert await store.key_holder(story.run) == replace(holder, open=False)
+        await finished(store, "agora", when=400)
+        found = await held(store, ["k:0", "k:1", "k:2", "k:3"])
+        assert [one.merged for one in found.values()] == [1, 1, 1]
+        await store.prune(at(100), 10)
+        assert {key: one.forgotten for key, one in (await held(store, list(found))).items()} == {
+            "k:1": True,
+            "k:2": True,
+        }
+        await finished(store, "depois", when=600)
+        await store.prune(at(500), 10)
+        assert set(await held(store, list(found))) == {"k:2"}
+
+    async def test_the_newest_run_of_a_key_holds_it(self, store: Store) -> None:
+        first, second = begin("a"), begin("b", when=5)
+        holders = [KeyHolder("k:x", one.run, n, at(when), None) for one, n, when in ((first, "a", 0), (second, "b", 5))]
+        await store.append(batch(first.started, holders={first.run: holders[0]}))
+        await store.append(batch(second.started, holders={second.run: holders[1]}))
+        assert await held(store, ["k:x"]) == {"k:x": holders[1]}
+        assert await store.key_holder(first.run) == holders[0] and await store.key_holder(77) is None
+
     async def test_the_id_is_free_again(self, store: Store) -> None:
         await finished(store, "de-novo", when=0)
         await store.prune(at(1), 10)
         await finished(store, "de-novo", when=2)
         assert await store.summary("de-novo")
+
+    async def test_ended_ones_are_listed_by_their_ends_and_forgotten_by_their_numbers(self, store: Store) -> None:
+        third, first, second = [await finished(store, f"e{n}", when=n) for n in (9, 1, 5)]
+        running, owing = begin("aberta"), begin("deve", plan(1, fila="f"), when=6)
+        await store.append(batch(running.started, owing.started, owing.ok(0), keys=[Key("k", "f", first.run)]))
+        found = await store.ended_runs(None, at(100), 2)
+        found += await store.ended_runs(found[-1], at(100), 10)
+        assert [one.run for one in found if one.settled] == [first.run, second.run, third.run]
+        assert [one.run for one in found if not one.settled] == [owing.run]
+        assert {(one.tenant, one.tipo) for one in found} == {("default", None)}
+        assert [one.run for one in await store.ended_runs(None, at(5), 10)] == [first.run]
+        read = (await store.load([first.run]))[first.run][-1].position
+        every = [one.run for one in found] + [running.run, 77]
+        assert await store.forget_runs(every, read) == 2  # the second and third that were written came before
+        assert await store.forget_runs(every) == 1 and await store.forget_runs([]) == 0
+        assert await store.locate(["e1", "e5", "e9", "aberta", "deve"]) == {"aberta": running.run, "deve": owing.run}
+        assert await used_keys(store, ["k"]) == {}
 
     async def test_counters_and_dead_letters_stay(self, store: Store) -> None:
         await store.append(batch(dead=[letter()], counts={("q", "quarantined"): 1}))
@@ -765,6 +858,20 @@ async def test_system_events_newest_first(store: Store) -> None:
 def token_key(kid: str, signs_from: int = 0, good_until: int | None = None) -> StoredTokenKey:
     until = None if good_until is None else at(good_until)
     return StoredTokenKey(kid, bytes(range(224, 256)), at(0), at(signs_from), until)
+
+
+class TestBreakers:
+    async def test_a_breaker_is_written_by_its_next_version_only_and_with_its_event(self, store: Store) -> None:
+        first = DestinationBreaker("escavador_a", 2, 7, error="fora", version=1)
+        opened = replace(first, failures=3, opened_at=at(1), probe_at=at(31), version=2)
+        probing = replace(opened, probe=(9, 0, 2), probes=1, version=3)
+        assert await store.put_breaker(first)
+        assert not await store.put_breaker(replace(first, failures=9))
+        assert await store.put_breaker(opened, SystemEvent("breaker_opened", at(1), {"fila": "escavador_a"}))
+        assert not await store.put_breaker(opened, SystemEvent("breaker_opened", at(1), {"fila": "escavador_a"}))
+        assert [one.kind for one in await store.system_events()] == ["breaker_opened"]
+        assert await store.put_breaker(probing) and await store.put_breaker(DestinationBreaker("a", version=1))
+        assert await store.breakers() == [DestinationBreaker("a", version=1), probing]
 
 
 class TestTokenKeys:
@@ -922,3 +1029,111 @@ async def test_quorum_is_told_apart_by_queue_of_cancelled_tickets_too(store: Sto
     story = begin(wanted=plan(3, modo=FanIn.PRIMEIRO))
     await write(store, story.started, story.ok(0))
     assert [one.run for one in await store.find(Query(destino="escavador_fonte2"))] == [story.run]
+
+
+class TestProjectedDocuments:
+    async def test_nothing_was_written_yet(self, store: Store) -> None:
+        assert await store.projected_mark("p") == ProjectedMark()
+        assert await store.projected("p") == {}
+
+    async def test_documents_are_written_over_the_version_they_were_made_of(self, store: Store) -> None:
+        assert await store.save_projected("p", 0, ProjectedChange(7, {"a": b'{"n":1}', "b": b"2"})) == frozenset()
+        assert await store.projected_mark("p") == ProjectedMark(1, 7)
+        assert await store.save_projected("p", 0, ProjectedChange(8, {"a": b"9"})) is None
+        assert (
+            await store.save_projected("p", 1, ProjectedChange(9, {"a": b"3", "b": None, "é/ ": b"4"})) == frozenset()
+        )
+        assert await store.save_projected("p", 1, ProjectedChange(9, {"c": b"5"})) is None
+        assert await store.projected("p") == {"a": b"3", "é/ ": b"4"}
+        assert await store.projected("p", 1) == {"a": b"3", "é/ ": b"4"} and await store.projected("p", 2) == {}
+        assert await store.projected("other") == {} and await store.projected_mark("p") == ProjectedMark(2, 9)
+
+    async def test_what_is_forgotten_begins_again(self, store: Store) -> None:
+        assert await store.claim_cursor("p") == 0
+        await store.move_cursor("p", 5)
+        assert await store.save_projected("p", 0, ProjectedChange(5, {"a": b"1"})) == frozenset()
+        assert await store.save_projected("q", 0, ProjectedChange(5, {"a": b"1"})) == frozenset()
+        await store.forget_projected("p")
+        assert await store.projected("p") == {} and await store.projected_mark("p") == ProjectedMark()
+        assert await store.claim_cursor("p") == 0 and await store.projected("q") == {"a": b"1"}
+
+
+class TestServiceLevels:
+    async def test_objectives_are_kept_replaced_and_removed(self, store: Store) -> None:
+        one = StoredSlo("b", b'{"n":1}', "local", at(1))
+        assert await store.put_slo(one) and await store.put_slo(replace(one, name="a"))
+        assert not await store.put_slo(replace(one, body=b"{}", actor="ana"))
+        assert [(slo.name, slo.body, slo.actor) for slo in await store.slos()] == [
+            ("a", b'{"n":1}', "local"),
+            ("b", b"{}", "ana"),
+        ]
+        assert await store.remove_slo("a") and not await store.remove_slo("a")
+
+    async def test_an_alert_is_told_once_and_read_in_order(self, store: Store) -> None:
+        told = [ToldAlert(f"id{n}", "acme" if n == 3 else "default", n, "X", at(n), b'{"n":1}') for n in range(4)]
+        assert await store.save_projected("s", 0, ProjectedChange(1, told=told[:2])) == {"id0", "id1"}
+        assert await store.save_projected("s", 1, ProjectedChange(2, told=told)) == {"id2", "id3"}
+        found = await store.later_sla_alerts(0, 10)
+        assert [replace(one, seq=0) for one in found] == told
+        assert [one.id for one in await store.later_sla_alerts(found[1].seq, 1)] == ["id2"]
+        assert [one.id for one in await store.sla_alerts("default", 2)] == ["id2", "id1"]
+        assert [one.id for one in await store.sla_alerts("default", 2, before=found[1].seq)] == ["id0"]
+        assert [one.id for one in await store.sla_alerts("default", 2, run=1)] == ["id1"]
+
+    async def test_alerts_are_forgotten_with_their_runs(self, store: Store) -> None:
+        story, kept = await finished(store, when=1), begin(when=1)
+        await write(store, kept.started, when=1)
+        told = [ToldAlert(str(run), "default", run, "X", at(1), b"1") for run in (story.run, kept.run, None)]
+        await store.save_projected("s", 0, ProjectedChange(1, told=told))
+        assert await store.prune(at(100), 10) == 1
+        assert [one.run for one in await store.later_sla_alerts(0, 10)] == [kept.run]
+
+
+class TestWorkers:
+    async def test_a_registered_worker_is_read_back(self, store: Store) -> None:
+        leases = store.worker_leases
+        assert await leases.is_empty()
+        made = await leases.register("w1", b'{"a":1}', b"{}", timedelta(seconds=60))
+        assert (made.key, made.body, made.beat, made.alive, made.drain) == ("w1", b'{"a":1}', b"{}", True, None)
+        assert made.lease_until - made.last_seen == timedelta(seconds=60)
+        assert await leases.worker("w1") == made and await leases.worker("w2") is None
+        await leases.register("espaco_acme.w1", b"{}", b"{}", timedelta(seconds=60))
+        assert [one.key for one in await leases.workers("default")] == ["w1"]
+        assert [one.key for one in await leases.workers("acme")] == ["espaco_acme.w1"]
+        assert not await leases.is_empty()
+        assert await leases.remove("w1") and not await leases.remove("w1")
+
+    async def test_heartbeats_of_many_are_one_call(self, store: Store) -> None:
+        leases = store.worker_leases
+        for number in range(30):
+            await leases.register(f"w{number:02}", b"{}", b"{}", timedelta(seconds=60))
+        beats = [WorkerBeat(f"w{number:02}", b'{"n":1}', 2, 1, b'{"e":1}') for number in range(30)]
+        known = await leases.beat([*beats, WorkerBeat("stranger", b"{}")])
+        assert known == {f"w{number:02}" for number in range(30)}
+        await leases.beat([WorkerBeat("w07", answered=3)])
+        one = await leases.worker("w07")
+        assert one is not None
+        assert (one.beat, one.answered, one.failed, one.last_error) == (b'{"n":1}', 5, 1, b'{"e":1}')
+
+    async def test_registering_again_keeps_counts_and_drain(self, store: Store) -> None:
+        leases = store.worker_leases
+        await leases.register("w1", b"{}", b"{}", timedelta(seconds=60))
+        await leases.beat([WorkerBeat("w1", answered=4, failed=2)])
+        assert await leases.drain("w1", b'{"ator":"ana"}') and not await leases.drain("w9", None)
+        again = await leases.register("w1", b'{"v":2}', b"{}", timedelta(seconds=60))
+        assert (again.body, again.answered, again.failed, again.drain) == (b'{"v":2}', 4, 2, b'{"ator":"ana"}')
+        assert await leases.drained() == ["w1"]
+        assert await leases.drain("w1", None) and await leases.drained() == []
+
+    async def test_a_lease_that_ended_is_marked_by_one_caller(self, store: Store) -> None:
+        leases = store.worker_leases
+        await leases.register("dead", b"{}", b'{"x":1}', timedelta(0))
+        await leases.register("alive", b"{}", b"{}", timedelta(seconds=60))
+        (found,) = await until(lambda: leases.expired(10))
+        assert (found.key, found.beat, found.alive) == ("dead", b'{"x":1}', False)
+        assert await leases.gone(["dead", "alive", "stranger"]) == ["dead"]
+        assert await leases.mark_lost(["dead", "alive"]) == ["dead"]
+        assert await leases.mark_lost(["dead"]) == [] and await leases.expired(10) == []
+        assert await leases.beat([WorkerBeat("dead"), WorkerBeat("alive")]) == {"alive"}
+        assert await leases.forget(5) == 1
+        assert [one.key for one in await leases.workers("default")] == ["alive"]

@@ -28,6 +28,7 @@ from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import FencedError, StoreError
 from oraculo.ports.journal import Key, LockRequest, Recorded
 from oraculo.ports.store import SharedStore
+from oraculo.ports.unique_keys import KeyHolder
 from waiting import DEADLINE_S, until
 
 T = TypeVar("T")
@@ -139,6 +140,18 @@ class TestOneAtATime:
         await one.append(batch(story.started, keys=[key]))
         found = await waiting
         assert found.keys == {"chave": key} and list(found.news) == [story.run]
+        await two.abandon()
+
+    async def test_a_key_of_requests_that_exist_once_is_given_to_one(self, another: Another) -> None:
+        one, two = await another(LONG), await another(LONG)
+        asked = LockRequest(unique=["k:x"])
+        assert (await one.begin(asked)).holders == {}
+        waiting = asyncio.create_task(two.begin(asked))
+        await blocked(waiting)
+        story = begin()
+        holder = KeyHolder("k:x", story.run, story.state.correlation_id, at(0), None)
+        await one.append(batch(story.started, holders={story.run: holder}))
+        assert (await waiting).holders == {"k:x": holder}
         await two.abandon()
 
     async def test_what_was_pruned_is_gone(self, another: Another) -> None:

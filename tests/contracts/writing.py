@@ -12,6 +12,7 @@ from oraculo.core.step import Step
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import Batch, Key
 from oraculo.ports.store import Store
+from oraculo.ports.unique_keys import KeyHolder
 from oraculo.runtime.ids import oldest_run_at
 from oraculo.wire import strict_json
 
@@ -40,9 +41,11 @@ def batch(
     dead: list[DeadLetter] | None = None,
     keys: list[Key] | None = None,
     counts: dict[tuple[str, str], int] | None = None,
+    holders: dict[int, KeyHolder] | None = None,
 ) -> Batch:
     """One transaction; orchestrations that ended in it get their result."""
     made = Batch(at(when), list(steps), dead=dead or [], keys=keys or [], counts=Counter(counts or {}))
+    made.holders = holders or {}
     for step in steps:
         if any(type(event).__name__ == "OrchestrationClosed" for event in step.events):
             made.results[step.state.run] = strict_json.dumps(aggregate(step.state))

@@ -31,6 +31,7 @@ BY_HAND = {
         "plan:approve",
         "type:write",
         "schedule:write",
+        "slo:write",
         "queue:pause",
         "installation:pause",
     }

@@ -164,5 +164,5 @@ def test_it_is_written_again_as_it_was_sent() -> None:
     body = {"tarefas": tasks, "entrada": {"v": 1}}
     plan = requests.plan_of(requests.parse(body), requests.Defaults())
     assert requests.request_of(plan) == body
-    assert requests.child_types(requests.parse(body)) == {"t"}
+    assert requests.child_types(requests.parse(body)) == {"t": "tarefas.c.filha.tipo"}
     assert asked(tasks, entrada={"v": 1}).tasks[0].max_attempts == 2

@@ -8,9 +8,11 @@ import pytest
 
 from core.given import Story, plan
 from oraculo.core import commands, events
-from oraculo.core.commands import Command, RequeueTicket
+from oraculo.core.allocations import Allocation, AllocationMethod, Candidate
+from oraculo.core.commands import AllocateTicket, Command, RequeueTicket, WithdrawTicket
 from oraculo.core.events import Event
 from oraculo.core.step import Step
+from oraculo.core.vocabulary import Cause
 
 
 def started() -> Step:
@@ -37,6 +39,15 @@ def requeued() -> Step:
     story = Story(plan(2))
     story.fail(0)
     return story.do(RequeueTicket(0, 1))
+
+
+def withdrawn() -> Step:
+    return Story(plan(1)).do(WithdrawTicket(0, 1, Cause.REALOCADO, "w1"))
+
+
+def allocated() -> Step:
+    chosen = Candidate("w1", 0.9, 1.0, 0.9, 0.5, 1.0)
+    return Story(plan(1)).do(AllocateTicket(0, 1, Allocation("w1", AllocationMethod.ONLY, 0.5, 0.9, (chosen,))))
 
 
 def late() -> Step:
@@ -72,6 +83,8 @@ MIRRORS = {
     "AttemptFailed": retried,
     "TicketFailed": failed,
     "TicketRequeued": requeued,
+    "TicketWithdrawn": withdrawn,
+    "TicketAllocated": allocated,
     "LateAnswerKept": late,
     "ConflictingAnswerKept": conflicting,
     "Woken": woken,

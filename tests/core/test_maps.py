@@ -112,7 +112,7 @@ def test_no_items_are_too_few_for_a_fan_in_that_needs_one(fan_in: dict[str, Any]
 def test_a_quorum_above_the_number_of_items_fails_and_says_both() -> None:
     story = map_story([1, 2], fan_in={"modo": "quorum", "minimo": 5})
     (error,) = errors_of(story.ticket(OWNER))
-    assert error["mensagem"] == "fan_in: quorum needs 5 and there are 2 items"
+    assert error["mensagem"] == "tarefas.m.fan_in: quorum needs 5 and there are 2 items"
     assert (len(story.state.tickets), story.published) == (1, [])
 
 

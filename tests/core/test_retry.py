@@ -199,3 +199,31 @@ def test_names_of_tasks_are_those_of_the_plan() -> None:
     assert retrying.task_names(Story(flow({"a": [], "b": ["a"]})).state) == ["a", "b"]
     story = Story(named({"v": {"fonte": "x"}}))
     assert retrying.task_names(story.state) == ["v"]
+
+
+def test_a_map_without_items_that_its_neighbour_makes_unnecessary_ends_once() -> None:
+    """Both are given again in one step: the neighbour is enough for the first of two, and the map has nothing to do."""
+    story = Story(
+        named(
+            {
+                "mapa": {"para_cada": "${{ entrada.itens }}", "como": "item", "faz": {"fonte": "x"}},
+                "outra": {"fonte": "outra"},
+                "uma": {"executador": "uma", "depende": ["mapa", "outra"], "fan_in": {"modo": "primeiro"}},
+                "fim": {"executador": "fim", "depende": ["outra"]},
+            },
+            entrada={"itens": []},
+        )
+    )
+    evaluated(story)
+    story.confirm()
+    story.ok(1)
+    story.confirm()
+    story.ok(2)
+    story.fail(3, definitivo=True)
+    assert [story.ticket(p).status for p in range(4)] == [*[Status.CONCLUIDA] * 3, Status.ERRO]
+    retry = Retry(story)
+    assert [retry.ticket(p).phase for p in range(3)] == [Phase.CLOSED] * 3
+    endings = [event for event in retry.events if type(event).__name__ == "MapEnded"]
+    assert endings == [] and retry.ticket(0).status is Status.CANCELADA
+    retry.ok(3)
+    assert retry.state.status is Status.CONCLUIDA

@@ -11,6 +11,16 @@ from oraculo.core.sentences import Language, errors_of, errors_said, language_na
 
 CASES = [
     (
+        because(
+            ReasonCode.EXPRESSION_FAILED,
+            word="tarefas.j.quando",
+            expression="${{ b.resultado.x }}",
+            detail="a null has no field 'x' (column 17) [b: ignorada, c: erro]",
+        ),
+        "tarefas.j.quando: ${{ b.resultado.x }}: a null has no field 'x' (column 17) [b foi ignorada, c: erro]",
+        "tarefas.j.quando: ${{ b.resultado.x }}: a null has no field 'x' (column 17) [b was skipped, c: erro]",
+    ),
+    (
         because(ReasonCode.FAN_IN_MET, mode="quorum"),
         "o fan-in (quorum) já foi atendido",
         "the fan-in (quorum) is met already",
@@ -40,7 +50,11 @@ CASES = [
         (because(code, word="fan_in", expression="", detail="5 and 2"), "fan_in: 5 and 2", "fan_in: 5 and 2")
         for code in (ReasonCode.TOO_MANY_ITEMS, ReasonCode.TOO_MUCH_DATA, ReasonCode.TOO_FEW_ITEMS)
     ),
-    (because(ReasonCode.ITEMS_FAILED, failed="2", total="3"), "2 de 3 itens falharam", "2 of 3 items failed"),
+    (
+        because(ReasonCode.ITEMS_FAILED, failed="2", total="3"),
+        "2 de 3 itens falharam: os outros não bastam ao fan_in",
+        "2 of 3 items failed: too few are left for its fan_in",
+    ),
     (
         because(ReasonCode.ROUND_FAILED, index="2", status="erro", text="fora do ar"),
         "a rodada 2 terminou como erro: fora do ar",
@@ -98,6 +112,16 @@ CASES = [
         because(ReasonCode.NO_MESSAGE),
         "o worker respondeu FAILED sem dizer por quê",
         "the worker answered FAILED without saying why",
+    ),
+    (
+        because(ReasonCode.POLICY_REFUSED, point="ticket", text="limites/prazo: longo"),
+        "recusado pelas políticas: limites/prazo: longo",
+        "refused by the policies: limites/prazo: longo",
+    ),
+    (
+        because(ReasonCode.POLICY_UNDECIDED, point="plano", text="OPA não responde"),
+        "as políticas não puderam ser consultadas: OPA não responde",
+        "the policies could not be asked: OPA não responde",
     ),
     (because(ReasonCode.TEXT, text="como era"), "como era", "como era"),
 ]

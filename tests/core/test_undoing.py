@@ -172,6 +172,24 @@ def test_items_are_undone_by_falling_index_within_the_window_and_the_map_once_be
     assert story.sent() == ["-m#2", "-m#3"]
 
 
+def test_rounds_are_undone_one_by_one_the_last_first_after_their_loop_and_see_what_they_gave() -> None:
+    undo = {"executador": "desfaz", "parametros": {"n": "${{ indice }}", "f": "${{ feito.v }}"}}
+    loop = {"faz": {"executador": "x", "desfaz": undo}, "pare_quando": "${{ indice == 2 }}", "no_maximo": 5}
+    whole = {"executador": "desfaz", "parametros": {"w": "${{ feito.v }}"}}
+    story = UndoStory({"l": {"repete": loop, "desfaz": whole}, "f": {"executador": "f", "depende": ["l"]}})
+    for number in range(3):
+        story.ok(story.position(f"l#{number}"), b'{"v":%d}' % number)
+    story.fail(story.position("f"), definitivo=True)
+    gone: list[dict[str, Any]] = []
+    for name in ("-l", "-l#2", "-l#1", "-l#0"):
+        assert story.state.owed == {story.position(name)}, name
+        gone.append(orjson.loads(story.state.parameters(story.position(name))))
+        story.ok(story.position(name))
+    assert gone == [{"w": 2}, {"n": 2, "f": 2}, {"n": 1, "f": 1}, {"n": 0, "f": 0}]
+    told = views.orchestration(story.state)["agregado"]["tarefas"]["l"]
+    assert (story.state.status, told["itens_desfeitos"]["total"]) == (Status.ERRO, 3)
+
+
 def test_items_of_a_map_that_failed_are_undone_as_far_as_they_were_done() -> None:
     story = UndoStory({"a": call(), "m": map_of(ao_mesmo_tempo=2, depende=["a"])})
     story.done("a", "m#0", "m#1", "m#2")

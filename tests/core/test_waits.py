@@ -331,7 +331,7 @@ def test_seconds_instants_and_questions_may_be_expressions() -> None:
 def test_an_expression_that_gives_no_instant_is_an_error(wait: dict[str, Any], said: str) -> None:
     story = WaitStory({"a": {"espera": wait}})
     (error,) = errors_of(story.of("a"))
-    assert error["mensagem"].startswith(said)
+    assert error["mensagem"].startswith(f"tarefas.a.{said}")
     assert (error["codigo"], story.state.status) == ("expressao", Status.ERRO)
 
 

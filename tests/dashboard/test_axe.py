@@ -11,7 +11,8 @@ from dashboard.conftest import Site
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 EVERY = ("/?window=1h", "/runs", "/runs/pronta", "/dead-letters", "/new", "/runs/aberta", "/dead-letters/1", "/workers",
-         "/problems", "/runs/nada", "/security")  # fmt: skip
+         "/problems", "/runs/nada", "/security",
+         "/runs/pronta?tab=attempts", "/runs/pronta?tab=events", "/runs/pronta?tab=data")  # fmt: skip
 RUN = """async (options) => (await axe.run(document, {resultTypes: ["violations"], ...options})).violations
   .filter((one) => one.impact === "serious" || one.impact === "critical")
   .map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`)"""
@@ -38,7 +39,7 @@ async def test_no_serious_finding(site: Site, theme: str) -> None:
         await page.goto(site.url + path)
         if path.startswith("/runs/") and path != "/runs/nada":
             await page.wait_for_selector("[data-run][data-ready]")
-            await page.wait_for_selector("#documents .json")
+            await page.wait_for_selector("#documents .json", state="attached")
         if path == "/runs/pronta":
             await page.locator("[data-gantt] .grow").first.click()
             await page.wait_for_selector("#ticket .attempts")

@@ -5,15 +5,26 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 from core.given import Retry, Story, dag, flow, plan
 from dashboard.conftest import Site
-from oraculo.core.commands import Approve, Cancel, Command, ConfirmDispatch, RecordDelivery, RecordResult, Signal, Wake
+from oraculo.core.commands import (
+    Approve,
+    Cancel,
+    Command,
+    ConfirmDispatch,
+    RecordDelivery,
+    RecordResult,
+    Signal,
+    Wake,
+    WithdrawTicket,
+)
 from oraculo.core.plan import Plan
 from oraculo.core.state import Orchestration, begin, evolve
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import FanIn
+from oraculo.core.vocabulary import Cause, FanIn
 from oraculo.core.vocabulary import Phase as TicketPhase
 from oraculo.dashboard import assets, timeline
 from oraculo.ports.journal import Recorded
@@ -129,8 +140,9 @@ def by_chance(chance: random.Random) -> Story:
             Approve(chance.random() < 0.8, "ana", "porque sim"),
             Approve(chance.random() < 0.8, "ana", "porque sim", task=position),
             Signal(str(chance.random()), "ok", b"1"),
+            WithdrawTicket(position, attempt or 1, Cause.REALOCADO, "w", chance.choice([None, timedelta(seconds=9)])),
         ]
-        weights = [3, 4, 2, 5, 4, 5, 1, 0.2, 2, 1, 1]
+        weights = [3, 4, 2, 5, 4, 5, 1, 0.2, 2, 1, 1, 1]
         story.do(chance.choices(commands, weights)[0], story.now + chance.uniform(0, 12))
     if story.state.closed_at is not None and chance.random() < 0.5:
         return Retry(story)
@@ -147,6 +159,7 @@ async def test_fold_parity(site: Site) -> None:
     assert len(endings) >= 6, endings
     assert sum(len(row) > 3 and row[2] == "u" for asked, _ in pairs for row in asked["events"]) > 20, "plans grew"
     assert sum(row[2] == "j" for asked, _ in pairs for row in asked["events"]) > 20, "results were reused"
+    assert sum(row[2] == "W" for asked, _ in pairs for row in asked["events"]) > 20, "attempts were withdrawn"
     assert sum(row[2] == "t" for asked, _ in pairs for row in asked["events"]) > 100, "waits ended"
     for given_back, (asked, expected) in zip(answers, pairs, strict=True):
         assert given_back == expected, asked

@@ -101,7 +101,8 @@ async def test_150_hostile_strings_in_every_field(browser: Browser, tmp_path: Pa
 
         await page.goto(f"{site.url}/runs/{ALL}")
         await page.wait_for_selector("[data-run][data-ready]")
-        await page.wait_for_selector("#documents .json")
+        await page.wait_for_selector("#documents .json", state="attached")
+        await page.evaluate("for (const part of document.querySelectorAll('[role=tabpanel]')) part.hidden = false")
         for position in range(0, len(STRINGS), 5):  # tickets in their panel
             await page.evaluate(f"htmx.ajax('GET', '/ui/runs/{ALL}/tickets/{position}', '#ticket-body')")
         await page.evaluate(  # every row of the lists, in sight once

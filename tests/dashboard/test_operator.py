@@ -44,7 +44,7 @@ async def test_a_server_that_is_gone_is_seen_on_every_page(browser: Browser, tmp
             for page in pages:
                 await page.bring_to_front()
                 await expect(page.locator("#offline")).to_contain_text("No connection to the server since")
-            dimmed = "getComputedStyle(document.querySelector('#figures')).opacity"
+            dimmed = "getComputedStyle(document.querySelector('#figures > *')).opacity"
             assert float(await pages[0].evaluate(dimmed)) < 1  # figures that may be old do not look fresh
             await pages[-1].get_by_role("button", name="Cancel").click()
             await expect(pages[-1].locator("#toast")).to_contain_text("nothing was done")
@@ -146,7 +146,7 @@ async def test_an_empty_page_offers_what_shows_up_there(client: httpx2.AsyncClie
 async def test_queues_of_the_orchestrator_are_its_own(client: httpx2.AsyncClient) -> None:  # noqa: F811
     page = (await client.get("/workers", headers=HTML)).text
     for queue in ("orquestrador_resultados", "execution.results", "plans.consensus"):
-        row = page.split(f'<td class="name">{queue}</td>')[1].split("</tr>")[0]
+        row = page.split(f'<td class="name"><a href="/queues/{queue}">{queue}</a></td>')[1].split("</tr>")[0]
         assert "orchestrator" in row, queue
 
 

@@ -7,6 +7,8 @@ import httpx2
 from api.conftest import API, Start, client, oraculo, started  # noqa: F401
 from api.conftest import app as app
 from api.test_keys import ADMIN, SHARED, bearer, made
+from api.test_local_users import PASSWORD, enter, oraculo_of
+from oraculo.core.access import LOCAL, AccessRole
 
 HTML = {"Accept": "text/html"}
 EVIL = "<b>x</b>"
@@ -57,3 +59,19 @@ async def test_who_may_not_see_it_has_no_link_to_it(started: Start) -> None:  # 
 async def test_without_a_key_it_is_there_and_says_so(client: httpx2.AsyncClient) -> None:  # noqa: F811
     page = (await client.get("/security", headers=HTML)).text
     assert "You are local." in page and "No key is asked for" in page and "oraculo keys create" in page
+
+
+async def test_users_and_sessions_are_listed_where_there_are_any(started: Start) -> None:  # noqa: F811
+    async with started(ORACULO_LOCAL_USERS="on") as someone:
+        users = oraculo_of(someone).users
+        assert users is not None
+        await users.add("ana", PASSWORD, [AccessRole.ADMIN], by=LOCAL)
+        await users.add("bia", PASSWORD, [AccessRole.LEITOR], by=LOCAL, tenant="acme")
+        login = (await someone.get("/login", headers=HTML)).text
+        assert "<h1>Sign in</h1>" in login and "needs a key" not in login
+        assert (await enter(someone, "bia")).status_code == 303  # a session of another tenant
+        someone.cookies.clear()
+        assert (await enter(someone, "ana")).status_code == 303
+        page = (await someone.get("/security", headers=HTML)).text
+        assert page.count('<td class="name">ana</td>') == 2 and '<td class="name">bia</td>' not in page
+        assert "<td>password</td>" in page and PASSWORD not in page

@@ -95,6 +95,7 @@ async def test_the_replay_shows_any_past_moment(site: Site) -> None:
     await slider.fill(str(first_answer))
     await expect(page.locator("[data-progress]")).to_have_text("1/4")
     await expect(page.locator(STATUS)).to_contain_text("running")
+    await page.get_by_role("tab", name="Events").click()
     await page.locator("[data-journal] .jrow", has_text="Ended: concluded").click()
     await expect(page.locator("[data-progress]")).to_have_text("4/4")
     await slider.fill("1")
@@ -287,6 +288,7 @@ async def test_a_result_names_a_file(browser: Browser, tmp_path: Path) -> None:
         await site.ended(name)
         page = await site.open(f"/runs/{name}")
         await expect(page.locator("#documents a[download]", has_text="Download")).to_have_count(1)
+        await page.get_by_role("tab", name="Data").click()
         async with page.expect_download() as coming:
             await page.locator("#documents a[download]", has_text="Download").click()
         download = await coming.value
@@ -322,6 +324,7 @@ async def test_copied_as_curl_and_as_command_line(site: Site) -> None:
     await reader.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = await reader.open("/runs/it%27s%3B%20%24%28here%29%20--x")
     await ready(page)
+    await page.locator(".menu summary").click()
     await page.get_by_role("button", name="curl", exact=True).click()
     await expect(page.locator("#toast")).to_have_text("Copied")
     copied = await page.evaluate("navigator.clipboard.readText()")

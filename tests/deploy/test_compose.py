@@ -132,6 +132,26 @@ class TestProfiles:
             assert known.max_open == 77
             assert known.api_key in secrets.read_text(), "what compose.yaml says itself wins"
 
+    def test_the_example_of_that_file_has_settings_that_oraculo_takes(self, tmp_path: Path) -> None:
+        lines = (ROOT / "deploy/compose/oraculo.env.example").read_text().splitlines()
+        given = dict(line[1:].split("=", 1) for line in lines if line.startswith("#ORACULO_"))
+        for name in ("ORACULO_TLS_CERT", "ORACULO_TLS_KEY"):
+            (tmp_path / name).touch()
+            given[name] = str(tmp_path / name)
+        known = load(given, None)
+        assert known.unknown == ()
+        assert (known.oidc.client_id, known.result_tokens) == ("oraculo", "accept")
+
+    def test_a_report_of_a_worker_is_where_the_dashboard_looks(self, secrets: Path) -> None:
+        found = everything(secrets)
+        known = load({**found["oraculo"]["environment"], "ORACULO_HOST": "0.0.0.0"}, None)
+        folder = found["worker"]["environment"]["ORACULO_RELATORIOS"]
+        assert known.artefatos == folder
+        mounted = {
+            name: {one["target"]: one["source"] for one in found[name]["volumes"]} for name in ("oraculo", "worker")
+        }
+        assert mounted["oraculo"][folder] == mounted["worker"][folder]
+
     def test_a_worker_has_no_password_but_its_key(self, secrets: Path) -> None:
         made = {line.partition("=")[2] for line in secrets.read_text().splitlines() if line[:1].isupper()}
         given = everything(secrets)["worker"]["environment"]

@@ -99,8 +99,8 @@ def test_variables_of_macros_are_no_names_from_outside() -> None:
 def test_uses_say_which_field_is_asked_first() -> None:
     expression = compile_expression("has(a.ok) ? b.dados[0].ok : c")
     assert expression.uses == (
-        Use("a", "ok", 4, 6),
-        Use("b", "dados", 12, 14),
+        Use("a", "ok", 4, 6, ("ok",)),
+        Use("b", "dados", 12, 14, ("dados", 0, "ok")),
         Use("c", "", 28, 28),
     )
 

@@ -7,10 +7,23 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.given import T0, Retry, Story, at, coleta, dag, execucao, plan, seconds
-from oraculo.core.commands import Approve, ConfirmCancel, PauseRun, RequeueTicket, ResumeRun, Signal, Wake
+from oraculo.core.allocations import Allocation, AllocationMethod, Candidate, NotChosen
+from oraculo.core.commands import (
+    AllocateTicket,
+    Approve,
+    ConfirmCancel,
+    Judge,
+    PauseRun,
+    RequeueTicket,
+    ResumeRun,
+    Signal,
+    Wake,
+    WithdrawTicket,
+)
 from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, plan_of
 from oraculo.core.plan import Backoff, NoticeTargets, Plan
-from oraculo.core.vocabulary import FanIn, Kind, Priority, RiskBand, Status
+from oraculo.core.policies import THE_PLAN, PolicyFinding, PolicyPoint, PolicySource, PolicyViolation
+from oraculo.core.vocabulary import Cause, FanIn, Kind, Priority, RiskBand, Status
 from oraculo.runtime.evaluation import evaluate_inline
 from oraculo.wire import requests
 
@@ -206,6 +219,60 @@ def an_exhausted_order_is_requeued() -> Story:
     story.wake(43)
     story.ok(2, when=50)
     story.ok(3, when=51)
+    return story
+
+
+def workers_are_chosen() -> Story:
+    story = Story(plan([coleta("a", attempts=2), coleta("b")], 1))
+    best = Candidate("w1", 0.91, 1.0, 0.9, 1.0, 0.5, 1.1, 1200, 1)
+    slow = Candidate("w2", 0.4, 0.6, 0.5, 0.1, 1.0, 1.0, 12000, 0, NotChosen.SLOWER)
+    busy = Candidate("w3", 0.3, 1.0, 0.9, 0.5, 0.0, 1.0, None, 4, NotChosen.NO_ROOM)
+    refused = {NotChosen.SLOWER: 1, NotChosen.NO_ROOM: 3}
+    chosen = Allocation("w1", AllocationMethod.BEST, 0.625, 0.91, (best, slow, busy), refused)
+    story.do(AllocateTicket(0, 1, chosen), 1)
+    story.confirm()
+    story.fail(0, when=2)
+    story.do(AllocateTicket(0, 1, chosen), 3)
+    story.wake(10)
+    turn = Allocation("w2", AllocationMethod.TURN, 0.7, 0.4, (replace(slow, reason=None),))
+    story.do(AllocateTicket(0, 2, turn), 11)
+    story.ok(0, attempt=2, when=12)
+    story.ok(1, when=13)
+    story.ok(2, when=14)
+    return story
+
+
+def an_attempt_is_withdrawn() -> Story:
+    story = Story(plan([coleta("a", attempts=1), coleta("b", timeout=20, attempts=2), coleta("c", timeout=300)], 1))
+    story.confirm()
+    story.do(WithdrawTicket(0, 1, Cause.REALOCADO, "w1", None, "key:ana"), 1)
+    story.do(WithdrawTicket(1, 1, Cause.REALOCADO, "w1", timedelta(seconds=5)), 2)
+    story.ok(0, attempt=1, when=3)
+    story.wake(7)
+    story.fail(1, attempt=1, when=8)
+    story.fail(1, attempt=2, when=9)
+    story.wake(15)
+    story.ok(1, attempt=3, when=16)
+    story.ok(2, when=50)
+    story.ok(3, when=51)
+    return story
+
+
+def policies_are_asked() -> Story:
+    """A ticket that is refused, an answer that waits for its verdict and counts, one that does not, a plan."""
+    points = (PolicyPoint.PLAN, PolicyPoint.TICKET, PolicyPoint.RESULT)
+    story = Story(replace(plan([coleta("a"), coleta("b"), coleta("c")], 1), policies=points))
+    source = PolicySource("teste", "v1", "d-1", "abc")
+    rule = PolicyViolation("limites", "prazo", "longo demais", "high", "sla.timeout_ms", "10", "20")
+    story.do(Judge(PolicyPoint.PLAN, [(THE_PLAN, 0)], [], source))
+    refused = PolicyFinding(1, False, [rule])
+    story.do(Judge(PolicyPoint.TICKET, [(0, 0), (1, 0), (2, 0)], [refused], source), 1)
+    story.confirm(0, 2)
+    story.do(story.answer(0, dados=b'{"n":7}'), 2)
+    story.do(story.answer(2), 3)
+    story.do(Judge(PolicyPoint.RESULT, [(0, 1)], [], source), 4)
+    unreachable = PolicyFinding(2, False, [], error="OPA não responde")
+    story.do(Judge(PolicyPoint.RESULT, [(2, 1)], [unreachable], source), 5)
     return story
 
 
@@ -516,6 +583,9 @@ def children_of_every_ending() -> Story:
 
 STORIES: tuple[Callable[[], Story], ...] = (
     an_exhausted_order_is_requeued,
+    an_attempt_is_withdrawn,
+    workers_are_chosen,
+    policies_are_asked,
     everything_of_a_request,
     a_notice_that_is_given_up,
     a_notice_of_fluxo_c_that_is_given_up,

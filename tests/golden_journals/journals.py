@@ -51,9 +51,14 @@ LATER = (
     "origin",
     "reuse",
     "reused",
+    "withdrawn",
+    "allocated",
+    "alocacao",
     "to_end",
+    "policy",
+    "politicas",
 )  # facts that not every release knew; not shown where they are empty
-INDEXES = ("timers", "by_name", "plan")  # of a state: made from the rest of it, or told by the journal
+INDEXES = ("timers", "by_name", "plan", "data_bytes")  # of a state: made from the rest of it, or told by the journal
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,20 @@ def test_a_missing_secret_is_named_before_anything_is_installed(room: Room) -> N
     assert not room.exists("deployment", RELEASE)
 
 
+def test_tls_by_the_server_needs_its_certificate_and_is_installed_with_it(room: Room) -> None:
+    options = ("--set", "topics.manage=none", "--set", "tls.existingSecret=server-certificate")
+    said = refusal(room.helm("install", RELEASE, ".", *options))
+    assert f"tls.existingSecret: there is no Secret server-certificate in the namespace {room.name}" in said
+    room.secret("server-certificate", {"tls.crt": "c", "tls.key": "k"})
+    said = refusal(room.helm("install", RELEASE, ".", *options))
+    assert "the Secret server-certificate has no key ca.crt (tls.caKey)" in said
+    done = room.helm("install", RELEASE, ".", *options, "--set", "tls.caKey=", "--wait")
+    assert done.returncode == 0, done.stderr
+    room.await_pods(RELEASE, 2)
+    (container,) = room.get("deployment", RELEASE)["spec"]["template"]["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
+
+
 def test_a_broken_image_fails_the_install_and_an_upgrade_leaves_the_old_pods(room: Room) -> None:
     none = ("--set", "topics.manage=none", "--set", "migrations.mode=init")
     done = room.helm("install", RELEASE, ".", *none, "--set", "image.tag=1.0.0", "--wait")

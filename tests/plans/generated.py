@@ -72,6 +72,8 @@ class PlanMaker:
             plan["notificar"] = {"webhook": "https://example.com/x", "fila": "fila.x"}
         if level == 1 and chance.random() < 0.3:
             plan["correlation_id"] = "abc 123/é"
+        if level == 1 and chance.random() < 0.3:
+            plan["unica"] = chance.choice([{"modo": "aberta"}, {"modo": "janela", "janela_s": 5, "chave": "x"}])
         self._kinds = outer
         return {key: value for key, value in plan.items() if value is not None}
 

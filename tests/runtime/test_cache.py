@@ -48,3 +48,29 @@ def test_one_that_is_wider_than_the_bound_is_kept_all_the_same() -> None:
     cache.put(story(1, 50).state)
     cache.trim()
     assert len(cache) == 1
+
+
+def test_a_run_that_grew_counts_as_what_it_is_now_and_leaves_nothing_behind() -> None:
+    cache = StateCache(max_tickets=30)
+    grown, other = story(1), story(2, 10)
+    cache.put(grown.state)
+    grown.state.tickets += [type(grown.state.tickets[0])() for _ in range(25)]
+    cache.weigh(grown.state)
+    cache.put(other.state)
+    cache.trim()
+    assert (cache.get(1), len(cache)) == (None, 1)
+    for run in range(3, 8):
+        cache.put(story(run, 10).state)
+    cache.trim()
+    assert len(cache) == 3
+
+
+def test_data_counts_too() -> None:
+    cache = StateCache(max_tickets=30)
+    one, other = story(1), story(2)
+    cache.put(one.state)
+    cache.put(other.state)
+    one.ok(0, b'"' + b"x" * 40_000 + b'"')
+    cache.weigh(one.state)
+    cache.trim()
+    assert (cache.get(1), len(cache)) == (None, 1)

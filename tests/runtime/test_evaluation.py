@@ -109,6 +109,21 @@ def test_if_and_else_meet_again() -> None:
     assert story.state.status is Status.CONCLUIDA
 
 
+def test_a_false_condition_says_what_it_saw() -> None:
+    condition = "${{ entrada.x.y == 2 && a.dados.itens.size() > 1 && a.dados.n > 9 && !has(a.dados.zz) }}"
+    tasks = {"a": {"fonte": "a"}, "b": {"executador": "b", "quando": condition}}
+    story = started(tasks, entrada={"x": {"y": 1}})
+    story.ok(0, b'{"n":5,"itens":[1,2]}')
+    assert reason(story, 1) == {"expression": condition, "detail": "a: concluida, entrada.x.y: 1, a.dados.n: 5"}
+
+
+def test_items_that_are_skipped_by_one_condition_share_its_reason() -> None:
+    body = {"executador": "b", "quando": "${{ item > entrada.limite }}"}
+    story = started({"m": {"para_cada": [1, 2, 3], "faz": body}}, entrada={"limite": 9})
+    (idle,) = story.state.blocks.by_owner[0].idle
+    assert (idle.items, idle.why.detail) == ([0, 1, 2], "entrada.limite: 9")
+
+
 def test_nothing_behind_a_false_condition_is_evaluated() -> None:
     story = started({"a": {"fonte": "a", "quando": False, "parametros": {"x": "${{ entrada.missing }}"}}})
     assert story.ticket(0).status is Status.IGNORADA
@@ -131,7 +146,9 @@ def test_an_expression_without_a_value_fails_its_task(task: dict[str, Any], word
     story = started(tasks)
     story.ok(0, b'{"n":1}')
     assert story.ticket(2).status is Status.ERRO
-    assert (reason(story, 2)["word"], said in reason(story, 2)["detail"]) == (word, True), reason(story, 2)
+    assert (reason(story, 2)["word"], said in reason(story, 2)["detail"]) == (f"tarefas.b.{word}", True), reason(
+        story, 2
+    )
     (erro,) = aggregate(story.state)["tarefas"]["b"]["erros"]
     assert (erro["codigo"], erro["definitivo"]) == ("expressao", True)
     assert story.state.status is Status.ERRO
@@ -193,7 +210,7 @@ def test_what_is_too_long_for_anything_fails() -> None:
     assert found is not None
     (one,) = resolutions(found)
     assert one.outcome is Outcome.FAIL
-    assert one.word == "parametros.n"
+    assert one.word == "tarefas.a.parametros.n"
 
 
 def test_parameters_that_become_too_large_fail() -> None:

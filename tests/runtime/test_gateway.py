@@ -11,7 +11,7 @@ import pytest
 from core.given import RUN, Story, at, plan
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
-from oraculo.errors import UnknownIdError
+from oraculo.errors import StoreUnavailableError, UnknownIdError
 from oraculo.ports.broker import Outgoing
 from oraculo.ports.work import Work
 from oraculo.runtime import leases
@@ -318,6 +318,24 @@ class TestOverTheBroker:
             "maria": (["escavador_blog", "escavador_rss"], 4, "broker"),
             "(escavador_blog)": (["escavador_blog"], 1, "broker"),
         }
+
+    async def test_a_worker_is_placed_once_the_store_is_back(self, desk: Desk, clock: ManualClock) -> None:
+        away = True
+
+        async def state_of(run: int) -> Orchestration | None:
+            if away:
+                raise StoreUnavailableError("away")
+            return desk.story.state if run == RUN else None
+
+        gateway = HttpLeases(desk.broker, clock, state_of)
+        gateway.heard(self.answer({"dados": 1}, ticket_id=ticket_id(RUN, 0), worker="maria"))
+        for _ in range(2):
+            assert await gateway.sweep() == 0
+            assert gateway.workers == {}
+        away = False
+        for _ in range(2):
+            await gateway.sweep()
+            assert {one.name: (one.queues, one.answered) for one in gateway.workers.values()} == {"maria": ({QUEUE}, 1)}
 
     @pytest.mark.parametrize("name", [7, "", "a" * 129, "a\nb", None, ["x"]])
     def test_a_name_that_is_none(self, name: object) -> None:

@@ -44,13 +44,17 @@ async def test_ten_thousand_orders_that_a_pause_cuts_in_two_are_all_sent_once(tm
         await until(lambda: not oraculo.status().effects.waiting, "what was on its way has arrived")
         arrived = (await broker.backlog("escavador_a")).waiting
         assert 0 < arrived < TICKETS
-        assert len((await oraculo.state("largo")).owed) == TICKETS - arrived
+        await until(lambda: _owes(oraculo, TICKETS - arrived), "what arrived is recorded")
         assert await oraculo.pauses.resume("largo", "", LOCAL)
         await until(lambda: not oraculo.status().effects.waiting, "all of it is sent")
         orders = await broker.fetch("escavador_a", limit=2 * TICKETS, wait=0)
         seen = Counter(orjson.loads(order.body)["ticket_id"] for order in orders)
         assert (len(seen), max(seen.values())) == (TICKETS, 1)
         await until(lambda: _is_sent(oraculo), "every order is confirmed")
+
+
+async def _owes(oraculo: Oraculo, count: int) -> bool:
+    return len((await oraculo.state("largo")).owed) == count
 
 
 async def _is_sent(oraculo: Oraculo) -> bool:

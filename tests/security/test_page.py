@@ -21,3 +21,9 @@ def test_every_threat_has_its_row_and_each_a_test_or_says_that_it_is_open() -> N
     numbers = [int(number) for row in rows for number in re.findall(r"T(\d+)", row.split("|")[1])]
     assert numbers == list(range(1, 26))
     assert [row for row in rows if "::" not in row and "Open" not in row] == []
+
+
+def test_every_attack_that_worked_once_has_its_row_and_each_a_test() -> None:
+    rows = [line for line in PAGE.splitlines() if re.match(r"\| V\d", line)]
+    assert [row.split("|")[1].strip() for row in rows] == [f"V{number}" for number in range(1, 28)]
+    assert [row for row in rows if "::" not in row] == []

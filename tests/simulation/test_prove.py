@@ -12,6 +12,7 @@ from oraculo.simulation import prove
 from oraculo.simulation.mutants import patched
 from oraculo.simulation.mutants_core import gate_counts_twice
 from oraculo.simulation.prove import Worlds
+from oraculo.simulation.run import KINDS
 
 app = typer.Typer()
 app.command()(prove.command)
@@ -20,7 +21,16 @@ app.command()(prove.command)
 def test_the_report() -> None:
     done = CliRunner().invoke(app, ["--seeds", "5", "--jobs", "1"])
     assert done.exit_code == 0, done.output
-    for words in ("140", "worlds", "virtual hours", "crashes", "worlds with a violation", "oraculo", "sqlite", "trace"):
+    for words in (
+        str(5 * len(KINDS)),
+        "worlds",
+        "virtual hours",
+        "crashes",
+        "worlds with a violation",
+        "oraculo",
+        "sqlite",
+        "trace",
+    ):
         assert words in done.output
 
 
@@ -28,7 +38,7 @@ def test_json_is_the_same_on_every_run() -> None:
     reports = [json.loads(CliRunner().invoke(app, ["--seeds", "4", "--json", "--jobs", "1"]).stdout) for _ in range(2)]
     assert reports[0]["trace"] == reports[1]["trace"]
     assert reports[0]["tally"] == reports[1]["tally"]
-    assert reports[0]["worlds"] == 112
+    assert reports[0]["worlds"] == 4 * len(KINDS)
     assert reports[0]["violations"] == []
     assert set(reports[0]["versions"]) == {"oraculo", "python", "sqlite", "platform"}
 
@@ -69,7 +79,11 @@ def test_mutants_are_shown() -> None:
 
 CORES = ("core", "flow", "tasks", "maps", "loops", "children", "waits", "undo", "retries")
 CORE_KINDS = [f"{what}-{how}" for what in CORES for how in ("masked", "unmasked")]
-PECULIAR = [f"{what}-{how}" for what in ("ceiling", "brokers", "tokens", "replicas") for how in ("masked", "unmasked")]
+PECULIAR = [
+    f"{what}-{how}"
+    for what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen")
+    for how in ("masked", "unmasked")
+]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +108,9 @@ PECULIAR = [f"{what}-{how}" for what in ("ceiling", "brokers", "tokens", "replic
                 "brokers-masked",
                 "tokens-masked",
                 "replicas-masked",
+                "breaker-masked",
+                "plans-masked",
+                "chosen-masked",
             ],
         ),
         (
@@ -114,6 +131,9 @@ PECULIAR = [f"{what}-{how}" for what in ("ceiling", "brokers", "tokens", "replic
                 "brokers-unmasked",
                 "tokens-unmasked",
                 "replicas-unmasked",
+                "breaker-unmasked",
+                "plans-unmasked",
+                "chosen-unmasked",
             ],
         ),
         (None, Worlds.CORE, CORE_KINDS),

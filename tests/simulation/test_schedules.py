@@ -25,6 +25,7 @@ from oraculo.core.schedules import ScheduleState, run_name
 from oraculo.core.vocabulary import Status
 from oraculo.ports.catalogue import Summary
 from oraculo.ports.schedules import DueSchedules, StoredSchedule
+from oraculo.runtime.requests import Accepted
 from oraculo.runtime.schedules.firing import ScheduleFiring
 from oraculo.wire import requests, schedules, strict_json
 from oraculo.wire.requests import Requisicao
@@ -98,7 +99,7 @@ class Replica:
     def read(self, value: Any) -> Requisicao:
         return requests.parse(value)
 
-    async def accept(self, request: Requisicao, *, actor: Actor) -> None:
+    async def accept(self, request: Requisicao, *, actor: Actor) -> Accepted:
         self.world.risk()
         await asyncio.sleep(0)
         self.world.asked += 1
@@ -106,6 +107,7 @@ class Replica:
         kept, _ = self.world.runs.setdefault(name, (document, self.world.now()))
         assert kept == document
         self.world.risk()
+        return Accepted(name, 1, True)
 
     async def cancel(self, run: str, reason: str, actor: Actor) -> None:
         self.world.risk()

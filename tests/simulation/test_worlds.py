@@ -7,7 +7,7 @@ import pytest
 from oraculo.simulation.run import Summary, run_chunk, run_world
 
 ENGINE_SEEDS, CEILING_SEEDS, BROKERS_SEEDS, TOKENS_SEEDS, CORE_SEEDS, PARTS = 304, 120, 80, 24, 800, 8
-REPLICAS_SEEDS = 24
+REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS = 24, 40, 12, 8
 
 # Seeds that failed once, and what they found. Worlds have grown since, so a seed may tell another story today; the bugs
 # of the product that they found are kept for good as mutants ("no recovery after a store failure" and others).
@@ -22,7 +22,16 @@ ONCE_FAILED = [
     ("unmasked", 1305, "a cancel in the same transaction as its start"),
     ("unmasked", 214, "a reader that looked just before the commit"),
     ("masked", 100061, "a process that was being stopped when the faults ended"),
+    ("masked", 54, "the store was away while leases looked up where a worker works"),
     ("core-masked", 3, "todas_ok in stages let one success pass"),
+    ("plans-masked", 81, "who looked late found a round and its loop out of time at once"),
+    ("plans-unmasked", 387, "a pause between two leases of one call"),
+    ("retries-unmasked", 304, "a map was evaluated again before what it depends on had run again"),
+    ("retries-masked", 388, "a task that needs one of two started before the other one, which runs again"),
+    ("retries-unmasked", 1265, "an item was undone, and what stands behind its map ran again"),
+    ("retries-unmasked", 101162, "a map without items ended although its neighbour had made it unnecessary"),
+    ("retries-masked", 3011, "a round of a loop was undone, and the loop ran again"),
+    ("retries-masked", 1871, "a round failed by its answer at the moment in which its loop was out of time"),
     ("core-unmasked", 142, "a jump beyond the deadlines of an unmasked world"),
 ]
 
@@ -67,12 +76,34 @@ def test_where_tokens_are_required_no_forged_answer_counts(kind: str) -> None:
     assert summary.tally["forged answers"] > 100
 
 
+@pytest.mark.parametrize("kind", ["breaker-masked", "breaker-unmasked"])
+def test_where_destinations_have_breakers_orders_wait_and_none_is_lost(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(BREAKER_SEEDS)])
+    assert told(summary) == []
+    assert summary.tally["breakers opened"] >= 3 and summary.tally["probes"] >= 3
+
+
 @pytest.mark.parametrize("kind", ["replicas-masked", "replicas-unmasked"])
 def test_several_processes_on_one_database_keep_the_promises_of_one(kind: str) -> None:
     summary = run_chunk([(kind, seed) for seed in range(REPLICAS_SEEDS)])
     assert told(summary) == []
     assert summary.tally["takeovers"] > 50
     assert summary.tally["freezes"] > 10
+
+
+@pytest.mark.parametrize("kind", ["chosen-masked", "chosen-unmasked"])
+def test_no_worker_has_a_ticket_that_was_not_given_to_it(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(CHOSEN_SEEDS)])
+    assert told(summary) == []
+    assert summary.tally["tickets given by choice"] > 50 and summary.tally["crashes"] > 10
+
+
+@pytest.mark.parametrize("kind", ["plans-masked", "plans-unmasked"])
+def test_maps_loops_waits_and_children_keep_the_promises_on_the_whole_engine(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(PLANS_SEEDS)])
+    assert told(summary) == []
+    happened = ("crashes", "children", "Signal applied", "Approve applied", "paused applied")
+    assert [what for what in happened if not summary.tally[what]] == []
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -87,6 +87,11 @@ class Run:
         with self.start(tests, *arguments, **env) as process:
             return process.communicate(timeout=60)[0]
 
+    def await_ports(self, process: subprocess.Popen[str], count: int) -> None:
+        """Until that many servers run; a run that ends before says why."""
+        eventually(lambda: len(self.said("ports")) == count or process.poll() is not None)
+        assert process.poll() is None, process.communicate()[0]
+
     def said(self, name: str) -> list[str]:
         path = self.folder / name
         return path.read_text().split() if path.exists() else []
@@ -143,7 +148,7 @@ WAITING = """
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_an_interrupted_run_leaves_nothing(run: Run, workers: str) -> None:
     with run.start(WAITING, "-n", workers) as process:
-        eventually(lambda: len(run.said("ports")) == 2)
+        run.await_ports(process, 2)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         process.communicate(timeout=60)
     run.assert_nothing_left(run.said("ports"))
@@ -152,7 +157,7 @@ def test_an_interrupted_run_leaves_nothing(run: Run, workers: str) -> None:
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_killed_run_leaves_nothing(run: Run, workers: str) -> None:
     with run.start(WAITING, "-n", workers) as process:
-        eventually(lambda: len(run.said("ports")) == 2)
+        run.await_ports(process, 2)
         process.kill()
         process.communicate(timeout=60)
     run.assert_nothing_left(run.said("ports"))

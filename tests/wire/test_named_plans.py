@@ -159,26 +159,14 @@ LOOPED = {"faz": {**CALL, "desfaz": {"executador": "y"}}, "pare_quando": "${{ tr
 
 
 @pytest.mark.parametrize(
-    ("body", "where", "said"),
+    "body",
     [
-        (
-            {"tarefas": {"t": {"filha": {"tarefas": {"u": {"repete": LOOPED}}}}}},
-            "tarefas.t.filha.tarefas.u.repete.faz.desfaz",
-            "faz of task 'u' has desfaz",
-        ),
-        (
-            {"tarefas": {"t": {"repete": LOOPED}}},
-            "tarefas.t.repete.faz.desfaz",
-            "faz of task 't' has desfaz",
-        ),
+        {"tarefas": {"t": {"filha": {"tarefas": {"u": {"repete": LOOPED}}}}}},
+        {"tarefas": {"t": {"repete": LOOPED}}},
     ],
 )
-def test_what_cannot_be_run_yet_is_refused_with_task_and_word(body: dict[str, Any], where: str, said: str) -> None:
-    with pytest.raises(WireError) as refused:
-        requests.parse(body)
-    assert refused.value.code == "invalid_request"
-    assert [one["campo"] for one in refused.value.errors] == [where]
-    assert said in refused.value.errors[0]["mensagem"]
+def test_a_round_may_say_how_it_is_undone(body: dict[str, Any]) -> None:
+    assert requests.request_of(requests.plan_of(requests.parse(body), requests.Defaults()))["tarefas"]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from core.chance import HAPPENINGS, PLANS, fitted
 from core.given import RUN, Story, at, coleta, execucao, plan
 from oraculo.core import events as ev
+from oraculo.core.allocations import Allocation, AllocationMethod, Candidate, NotChosen
 from oraculo.core.commands import Command
 from oraculo.core.flow.allocation import score_of_plan
 from oraculo.core.flow.profile import Flow, Spec
 from oraculo.core.named_tasks import MapSpec, NamedTask, NamedTasks
 from oraculo.core.plan import Added, Backoff, Gate, Join, NoticeTargets, Plan, Task
+from oraculo.core.policies import PolicyFinding, PolicyPoint, PolicySource, PolicyViolation
 from oraculo.core.profile import PLAIN
 from oraculo.core.reasons import Reason, ReasonCode, because
 from oraculo.core.replay import cause_of
@@ -116,6 +118,16 @@ PLAN = st.builds(
     ),
 )  # fmt: skip
 
+SCORES = st.floats(0, 1)
+CANDIDATES = st.builds(
+    Candidate, TEXT, SCORES, SCORES, SCORES, SCORES, SCORES, SCORES, st.none() | st.integers(0, 10**9),
+    st.integers(0, 100), st.none() | st.sampled_from(NotChosen),
+)  # fmt: skip
+ALLOCATIONS = st.builds(
+    Allocation, TEXT, st.sampled_from(AllocationMethod), SCORES, SCORES, st.lists(CANDIDATES, max_size=3).map(tuple),
+    st.dictionaries(st.sampled_from(NotChosen), st.integers(1, 100), max_size=3),
+)  # fmt: skip
+VIOLATIONS = st.builds(PolicyViolation, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT)
 EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.OrchestrationStarted: st.builds(
         ev.OrchestrationStarted, run=st.integers(0, 2**63 - 1), correlation_id=TEXT, plan=PLAN,
@@ -151,6 +163,10 @@ EVENTS: dict[type, st.SearchStrategy[Any]] = {
         st.booleans(), DIGESTS, st.none() | REASONS,
     ),
     ev.TicketRequeued: st.builds(ev.TicketRequeued, POSITIONS, ATTEMPTS),
+    ev.TicketWithdrawn: st.builds(
+        ev.TicketWithdrawn, POSITIONS, ATTEMPTS, st.sampled_from(Cause), TEXT, st.none() | LENGTHS, st.none() | TEXT
+    ),
+    ev.TicketAllocated: st.builds(ev.TicketAllocated, POSITIONS, ATTEMPTS, ALLOCATIONS),
     ev.ConflictingAnswerKept: st.builds(
         ev.ConflictingAnswerKept, POSITIONS, ATTEMPTS, st.booleans(), DATA, ERRORS, st.booleans(), DIGESTS
     ),
@@ -198,6 +214,23 @@ EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.LoopEnded: st.builds(ev.LoopEnded, POSITIONS, st.sampled_from(Status), st.none() | REASONS),
     ev.NoticeFailed: st.builds(ev.NoticeFailed, POSITIONS, ATTEMPTS, TEXT, INSTANTS, st.none() | LENGTHS),
     ev.NoticeGivenUp: st.builds(ev.NoticeGivenUp, POSITIONS, ATTEMPTS, TEXT, st.booleans(), st.none() | LENGTHS),
+    ev.PolicyAsked: st.builds(
+        ev.PolicyAsked, st.sampled_from(PolicyPoint), st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=3)
+    ),
+    ev.PolicyEvaluated: st.builds(
+        ev.PolicyEvaluated, st.sampled_from(PolicyPoint), st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=3),
+        st.lists(
+            st.builds(
+                PolicyFinding, POSITIONS, st.booleans(), st.lists(VIOLATIONS, max_size=2),
+                st.lists(VIOLATIONS, max_size=2), TEXT,
+            ),
+            max_size=2,
+        ),
+        st.builds(PolicySource, TEXT, TEXT, TEXT, TEXT),
+    ),
+    ev.AnswerHeld: st.builds(
+        ev.AnswerHeld, POSITIONS, ATTEMPTS, DATA, st.just([]), st.integers(0, 2**62), st.none() | TEXT
+    ),
 }  # fmt: skip
 
 
@@ -303,6 +336,8 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
             "profile": {},
             "labels": [],
             "parent": None,
+            "policies": [],
+            "unique": None,
         },
     }  # fmt: skip
 

@@ -356,6 +356,7 @@ class Flaky:
 
     keep_every: float | None = None
     take_grace = 0.0
+    sign: Callable[[bytes], bytes] | None = None
 
     def __init__(self, inner: BrokerTransport, fails: list[BaseException]) -> None:
         self.inner, self.fails = inner, fails

@@ -178,6 +178,8 @@ class TestAlone:
             assert one.execute("id", "-u").stdout.strip() == "1000"
             assert one.execute("touch", "/opt/oraculo/x").returncode != 0, "the root is read-only"
             assert one.execute("touch", "/tmp/x").returncode == 0
+            owned = one.execute("stat", "--format=%u:%g", "/data", "/reports").stdout.split()
+            assert owned == ["1000:1000", "1000:1000"], "a volume that is made there is the user's"
             quick = client.submit({"coletas": [{"fonte": "eco", "parametros": {"a": 1}}]})
             assert ended(client, quick) == "concluida"
             slow = client.submit({"coletas": [{"fonte": "demora", "parametros": {"s": 3}}]})

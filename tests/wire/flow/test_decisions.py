@@ -217,8 +217,11 @@ class TestPlan:
         assert plan_document(plan(metadata=said)).compensate is wanted
 
     def test_who_was_approved_already_waits_for_nobody(self) -> None:
-        assert plan_document(plan(requires_approval=True)).requires_approval
-        assert not plan_document(plan(requires_approval=True, approval_status="approved")).requires_approval
+        assert not plan_document(plan(requires_approval=True)).says_approved
+        approved = plan(requires_approval=True, approval_status="approved")
+        assert plan_document(approved).says_approved
+        assert decision_of(plan(requires_approval=True)).course() is Course.ASK
+        assert decision_of(approved).course() is Course.RUN
 
 
 class TestDecision:
