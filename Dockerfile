@@ -21,7 +21,7 @@ COPY README.md LICENSE ./
 COPY src src
 RUN /tools/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheel .
 COPY --chmod=0444 deploy/image/healthcheck.py /out/healthcheck.py
-RUN mkdir -p /data && chown 1000:1000 /data
+RUN mkdir -p /data /reports && chown 1000:1000 /data /reports
 
 FROM build AS build-all
 ARG EXTRAS=all
@@ -33,7 +33,7 @@ ARG WORKER_EXTRAS=server,workers,fast,rabbitmq,redis,nats,kafka
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf --mount=type=secret,id=ca,target=/run/ca.pem \
     sh install.sh "${WORKER_EXTRAS}"
 
-# -- what all images share: no shell is needed, nothing but /data and /tmp is written to -------------------------------
+# -- what all images share: no shell is needed, nothing but /data, /reports and /tmp is written to -------------------------------
 FROM ${BASE} AS runtime
 ARG VERSION=0.0.0
 ARG REVISION=unknown
@@ -52,6 +52,7 @@ ENV PATH=/opt/oraculo/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     ORACULO_HOST=0.0.0.0
 COPY --from=build --chown=1000:1000 /data /data
+COPY --from=build --chown=1000:1000 /reports /reports
 WORKDIR /data
 VOLUME /data
 USER 1000:1000

@@ -2,11 +2,13 @@
 
     python end_to_end.py SECONDS
 
-ORACULO_URL and ORACULO_API_KEY say where and with which key. The last line says what came of it; exit status 0 or 1.
+ORACULO_URL, ORACULO_URL_CA and ORACULO_API_KEY say where and with which key. The last line says what came of it; exit
+status 0 or 1.
 """
 
 import json
 import os
+import ssl
 import sys
 import time
 import urllib.error
@@ -17,6 +19,14 @@ LEASE_WAIT_S = 2
 REQUEST_TIMEOUT_S = 15
 
 
+def secure():
+    """How a server with TLS is known, and what is shown to it."""
+    context = ssl.create_default_context(cafile=os.environ.get("ORACULO_URL_CA") or None)
+    if os.environ.get("ORACULO_URL_CERT"):
+        context.load_cert_chain(os.environ["ORACULO_URL_CERT"], os.environ.get("ORACULO_URL_KEY") or None)
+    return context
+
+
 def call(method, path, body=None):
     """The JSON answer to one request."""
     request = urllib.request.Request(
@@ -25,7 +35,7 @@ def call(method, path, body=None):
         data=None if body is None else json.dumps(body).encode(),
         headers={"Authorization": f"Bearer {os.environ['ORACULO_API_KEY']}", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S) as answer:
+    with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S, context=secure()) as answer:
         return json.load(answer)
 
 

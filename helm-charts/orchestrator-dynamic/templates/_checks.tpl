@@ -50,6 +50,17 @@
 {{- if and .Values.config.kafka.saslUsername (not (hasPrefix "SASL_" .Values.config.kafka.securityProtocol)) -}}
 {{- fail (printf "config.kafka.saslUsername needs config.kafka.securityProtocol SASL_PLAINTEXT or SASL_SSL, not %s" .Values.config.kafka.securityProtocol) -}}
 {{- end -}}
+{{- if and .Values.oidc.issuer (not (and .Values.oidc.clientId .Values.publicUrl)) -}}
+{{- fail "oidc.issuer needs oidc.clientId, and publicUrl, to which browsers come back" -}}
+{{- end -}}
+{{- if and .Values.tls.clientCertificates (not .Values.tls.existingSecret) -}}
+{{- fail "tls.clientCertificates needs tls.existingSecret" -}}
+{{- end -}}
+{{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" -}}
+{{- if and (eq $.Values.tls.clientCertificates "required") (index $.Values $name).httpGet -}}
+{{- fail (printf "tls.clientCertificates is required, and %s is httpGet: the kubelet shows no certificate. Use optional, or another kind of probe" $name) -}}
+{{- end -}}
+{{- end -}}
 {{- range $name, $value := include "oraculo.environment" . | fromYaml -}}
 {{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]+@" $value -}}
 {{- fail (printf "%s has a password, and would be in the ConfigMap: put it into a Secret, which extraEnv names" $name) -}}
@@ -60,6 +71,20 @@
 
 {{/* Only where there is a cluster to ask: the service account `default` is in every namespace. */}}
 {{- define "oraculo.checkSecret" -}}
+{{- $tls := .Values.tls.existingSecret -}}
+{{- if and $tls .Values.secrets.check (lookup "v1" "ServiceAccount" .Release.Namespace "default") -}}
+{{- $found := lookup "v1" "Secret" .Release.Namespace $tls -}}
+{{- if not $found -}}
+{{- fail (printf "tls.existingSecret: there is no Secret %s in the namespace %s" $tls .Release.Namespace) -}}
+{{- end -}}
+{{- $keys := dict "certKey" .Values.tls.certKey "keyKey" .Values.tls.keyKey "caKey" .Values.tls.caKey -}}
+{{- if .Values.tls.clientCertificates }}{{- $_ := set $keys "clientCaKey" .Values.tls.clientCaKey -}}{{- end -}}
+{{- range $name, $key := $keys -}}
+{{- if and $key (not (hasKey ($found.data | default dict) $key)) -}}
+{{- fail (printf "tls.existingSecret: the Secret %s has no key %s (tls.%s)" $tls $key $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $name := .Values.secrets.existingSecret -}}
 {{- if and $name .Values.secrets.check (lookup "v1" "ServiceAccount" .Release.Namespace "default") -}}
 {{- $found := lookup "v1" "Secret" .Release.Namespace $name -}}

@@ -44,7 +44,29 @@
 {{- $_ := set $made "ORACULO_PORT" (include "oraculo.httpPort" .) -}}
 {{- $_ := set $made "ORACULO_METRICS_PORT" (include "oraculo.metricsPort" .) -}}
 {{- $_ := set $made "PROMETHEUS_PORT" (include "oraculo.metricsPort" .) -}}
-{{- $_ := set $made "ORACULO_URL" (include "oraculo.url" .) -}}
+{{- $_ := set $made "ORACULO_URL" (.Values.publicUrl | default (include "oraculo.url" .)) -}}
+{{- if and .Values.tls.existingSecret .Values.tls.caKey -}}
+{{- $_ := set $made "ORACULO_URL_CA" (include "oraculo.tlsFile" .Values.tls.caKey) -}}
+{{- end -}}
+{{- $_ := set $made "ORACULO_RESULT_TOKENS" .Values.resultTokens -}}
+{{- range $key, $name := dict "results" "RESULT" "requests" "REQUEST" "orders" "ORDER" -}}
+{{- $_ := set $made (printf "ORACULO_%s_SIGNATURES" $name) (index $root.Values.signatures $key) -}}
+{{- end -}}
+{{- if .Values.oidc.issuer -}}
+{{- $names := dict "issuer" "ISSUER" "clientId" "CLIENT_ID" "audience" "AUDIENCE" "roleClaim" "ROLE_CLAIM" "tenantClaim" "TENANT_CLAIM" -}}
+{{- range $key, $name := $names -}}
+{{- with index $root.Values.oidc $key }}{{- $_ := set $made (printf "ORACULO_OIDC_%s" $name) . -}}{{- end -}}
+{{- end -}}
+{{- $roles := list -}}
+{{- range $value, $role := .Values.oidc.roles }}{{- $roles = append $roles (printf "%s=%s" $value $role) -}}{{- end -}}
+{{- with $roles }}{{- $_ := set $made "ORACULO_OIDC_ROLES" (join "," .) -}}{{- end -}}
+{{- end -}}
+{{- $files := ternary "/data" "" .Values.store.sqlite.enabled -}}
+{{- if .Values.sharedVolume.existingClaim }}{{- $files = "/shared" -}}{{- end -}}
+{{- $_ := set $made "ORACULO_ORDER_DATA" (ternary (printf "%s/dados_de_ordens" $files) "" (ne $files "")) -}}
+{{- range $name := list "ORACULO_ARTEFATOS" "ORACULO_RELATORIOS" -}}
+{{- $_ := set $made $name (printf "%s/relatorios" ($files | default "/tmp")) -}}
+{{- end -}}
 {{- $_ := set $made "ORACULO_LOG_FORMAT" "json" -}}
 {{- $_ := set $made "ORACULO_MIGRATE_AT_START" (ternary "true" "false" (eq .Values.migrations.mode "job")) -}}
 {{- with .Values.engine }}{{- $_ := set $made "ORACULO_ENGINE" . -}}{{- end -}}
@@ -68,8 +90,23 @@
 {{- toYaml $made -}}
 {{- end -}}
 
+{{/* Where a file of the Secret of TLS is, by its key. */}}
+{{- define "oraculo.tlsFile" -}}/etc/oraculo/tls/{{ . }}{{- end -}}
+
+{{/* The variables of TLS: only pods that serve have the key. */}}
+{{- define "oraculo.tlsEnvironment" -}}
+{{- $tls := .Values.tls -}}
+- {name: ORACULO_TLS_CERT, value: {{ include "oraculo.tlsFile" $tls.certKey }}}
+- {name: ORACULO_TLS_KEY, value: {{ include "oraculo.tlsFile" $tls.keyKey }}}
+{{- if $tls.clientCertificates }}
+- {name: ORACULO_TLS_CLIENT_CA, value: {{ include "oraculo.tlsFile" $tls.clientCaKey }}}
+- {name: ORACULO_TLS_CLIENT, value: {{ $tls.clientCertificates }}}
+{{- end }}
+{{- end -}}
+
+{{/* The address of the Service, for pods of this release. */}}
 {{- define "oraculo.url" -}}
-http://{{ include "oraculo.fullname" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.ports.http.port | int }}
+http{{ if .Values.tls.existingSecret }}s{{ end }}://{{ include "oraculo.fullname" . }}.{{ .Release.Namespace }}.svc:{{ .Values.service.ports.http.port | int }}
 {{- end -}}
 
 {{/* ORACULO_BROKER without a password: brokers.urls, else Kafka; nothing when a Secret or memory has to serve. */}}
@@ -103,15 +140,15 @@ kafka://{{ first $servers }}/{{ if $options }}?{{ join "&" $options }}{{ end }}
 {{- toYaml $made -}}
 {{- end -}}
 
-{{/* The variables that come from the Secret: (list root "name of the Secret" names); without names all of them. Only the
-API key has to be there. */}}
+{{/* The variables that come from the Secret: (list root "name of the Secret" names); without names all of them but the one
+that workers sign with. Only the API key has to be there. */}}
 {{- define "oraculo.secretEnvironment" -}}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $chosen := index . 2 -}}
 {{- $given := include "oraculo.secretValues" $root | fromYaml -}}
 {{- $variables := $root.Files.Get "files/secrets.yaml" | fromYaml -}}
-{{- range $value := $chosen | default (keys $variables) | sortAlpha -}}
+{{- range $value := $chosen | default (without (keys $variables) "signingKey") | sortAlpha -}}
 {{- if or $root.Values.secrets.existingSecret (eq $value "apiKey") (hasKey $given $value) }}
 - name: {{ index $variables $value }}
   valueFrom:

@@ -18,6 +18,9 @@ env:
   {{- with $root.Values.extraEnv }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+  {{- if and $root.Values.tls.existingSecret (include "oraculo.serves" .component) }}
+  {{- include "oraculo.tlsEnvironment" $root | nindent 2 }}
+  {{- end }}
   {{- with .env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -51,6 +54,12 @@ volumeMounts:
   {{- if and $root.Values.store.sqlite.enabled (eq .component "api") }}
   - {name: data, mountPath: /data}
   {{- end }}
+  {{- range $folder := include "oraculo.sharedFolders" (list $root .component) | fromJsonArray }}
+  - {name: shared, mountPath: /shared/{{ $folder }}, subPath: {{ $folder }}}
+  {{- end }}
+  {{- if include "oraculo.mountsTls" (list $root .component) }}
+  - {name: tls, mountPath: /etc/oraculo/tls, readOnly: true}
+  {{- end }}
   {{- with $root.Values.certificates.existingSecret }}
   - {name: certificates, mountPath: {{ $root.Values.certificates.mountPath }}, readOnly: true}
   {{- end }}
@@ -63,6 +72,39 @@ volumeMounts:
   {{- with .mounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end -}}
+
+{{/* Not empty for the components that run `oraculo up`. */}}
+{{- define "oraculo.serves" -}}{{ if has . (list "api" "engine") }}true{{ end }}{{- end -}}
+
+{{/* Not empty where a component has files of the Secret of TLS, (list root component): the key, or the authority alone. */}}
+{{- define "oraculo.mountsTls" -}}
+{{- $tls := (index . 0).Values.tls -}}
+{{- if and $tls.existingSecret (or $tls.caKey (include "oraculo.serves" (index . 1))) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The folders of the shared volume that a component needs, as JSON: (list root component). */}}
+{{- define "oraculo.sharedFolders" -}}
+{{- $component := index . 1 -}}
+{{- $folders := list -}}
+{{- if (index . 0).Values.sharedVolume.existingClaim -}}
+{{- if or (eq $component "api") (hasPrefix "worker-" $component) }}{{- $folders = append $folders "relatorios" -}}{{- end -}}
+{{- if has $component (list "api" "engine" "celery-worker") }}{{- $folders = append $folders "dados_de_ordens" -}}{{- end -}}
+{{- end -}}
+{{ toJson $folders }}
+{{- end -}}
+
+{{/* The probes of `oraculo up` as JSON: over TLS where the server speaks it. */}}
+{{- define "oraculo.probes" -}}
+{{- $made := dict -}}
+{{- range $name := list "startupProbe" "livenessProbe" "readinessProbe" -}}
+{{- $probe := deepCopy (index $.Values $name | default dict) -}}
+{{- if and $.Values.tls.existingSecret $probe.httpGet (not $probe.httpGet.scheme) -}}
+{{- $_ := set $probe.httpGet "scheme" "HTTPS" -}}
+{{- end -}}
+{{- $_ := set $made $name $probe -}}
+{{- end -}}
+{{ toJson $made }}
 {{- end -}}
 
 {{/* What every pod has besides its containers: (dict root component volumes grace). */}}
@@ -122,6 +164,17 @@ volumes:
     persistentVolumeClaim:
       claimName: {{ $root.Values.store.sqlite.existingClaim | default (include "oraculo.partname" (list $root "data")) }}
   {{- end }}
+  {{- if include "oraculo.sharedFolders" (list $root .component) | fromJsonArray }}
+  - {name: shared, persistentVolumeClaim: {claimName: {{ $root.Values.sharedVolume.existingClaim }}}}
+  {{- end }}
+  {{- if include "oraculo.mountsTls" (list $root .component) }}
+  - name: tls
+    secret:
+      secretName: {{ $root.Values.tls.existingSecret }}
+      {{- if not (include "oraculo.serves" .component) }}
+      items: [{key: {{ $root.Values.tls.caKey }}, path: {{ $root.Values.tls.caKey }}}]
+      {{- end }}
+  {{- end }}
   {{- with $root.Values.certificates.existingSecret }}
   - {name: certificates, secret: {secretName: {{ . }}}}
   {{- end }}
@@ -169,10 +222,11 @@ metadata:
     {{- end }}
 {{- end -}}
 
-{{/* The init container that brings the database up to date. */}}
+{{/* The init container that brings the database up to date: (list root component). */}}
 {{- define "oraculo.migration" -}}
-{{- if has .Values.migrations.mode (list "hook" "init") }}
-- {{- include "oraculo.container" (dict "root" . "component" "api" "name" "migrate" "command" (list "oraculo" "migrate") "resources" .Values.migrations.resources) | nindent 2 }}
+{{- $root := index . 0 -}}
+{{- if has $root.Values.migrations.mode (list "hook" "init") }}
+- {{- include "oraculo.container" (dict "root" $root "component" (index . 1) "name" "migrate" "command" (list "oraculo" "migrate") "resources" $root.Values.migrations.resources) | nindent 2 }}
 {{- end }}
 {{- end -}}
 
