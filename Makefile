@@ -11,8 +11,10 @@ SUITE  ?= embedded
 NEW_ENOUGH := import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; make PYTHON=python3.12 uses another one than " + sys.executable)
 KILLS  ?= 30
 MESSAGES ?= 10000000
+# Tests and commands start hundreds of processes: modules are compiled once, also where the environment says otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers docs site dashboards chart services hooks lock clean help \
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-neighbours docs site dashboards chart services hooks lock clean help \
   services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
@@ -108,6 +110,9 @@ chaos: $(STAMP) services ## every test of faults in its long form, to the end; g
 soak: $(STAMP) services ## MESSAGES through the in-process broker and Redis Streams with retention on: does anything grow?
 	@$(BIN)/python -m benchmarks.soak --broker memory --messages $(MESSAGES) --folder .soak/memory
 	@$(BIN)/python -m benchmarks.soak --broker redis --messages $(MESSAGES) --folder .soak/redis
+
+bench-neighbours: $(STAMP) ## p99 of a tenant beside one at 50 times its quota, 1,100 half-open connections, 200 slow bodies
+	@$(BIN)/python -m benchmarks.neighbours
 
 hooks: $(STAMP) ## install the pre-commit and commit-msg hooks
 	@$(BIN)/pre-commit install

@@ -19,7 +19,7 @@ DOCSTRING = '''"""The client for asyncio. Made from client.py by tools/client/ge
 RULES = (
     (r'\A""".*?"""', DOCSTRING),
     (r"^import time$", "import asyncio"),
-    (r"import Iterable, Iterator, Mapping$", "import AsyncIterator, Iterable, Mapping"),
+    (r"import Iterable, Iterator, Mapping, Sequence$", "import AsyncIterator, Iterable, Mapping, Sequence"),
     (r"-> Iterator\[", "-> AsyncIterator["),
     (r"^class Client:", "class AsyncClient:"),
     (r"The blocking client\.", "The client for asyncio."),

@@ -14,6 +14,9 @@ CHAPTERS: dict[str, list[str]] = {
         "testing.md",
         "workers.md",
         "schedules.md",
+        "sla.md",
+        "predictions.md",
+        "scheduler.md",
         "operating.md",
         "from-celery.md",
         "dashboard.md",
@@ -22,7 +25,7 @@ CHAPTERS: dict[str, list[str]] = {
     "Brokers": [f"brokers/{name}.md" for name in ("rabbitmq", "redis", "nats", "kafka", "failover", "writing-one")],
     "Operate": [
         *(f"deploy/{name}.md" for name in ("image", "compose", "kubernetes", "systemd", "proxy")),
-        *("scaling.md", "postgres.md", "security.md", "audit.md", "upgrading.md", "releasing.md"),
+        *("scaling.md", "postgres.md", "security.md", "audit.md", "policies.md", "upgrading.md", "releasing.md"),
     ],
     "Reference": [
         "settings.md",
@@ -35,7 +38,7 @@ CHAPTERS: dict[str, list[str]] = {
         "glossario.md",
     ],
     "Guarantees": ["reliability.md", "proof.md"],
-    "Integrations": ["celery.md", "temporal.md", "fluxo-c.md"],
+    "Integrations": ["celery.md", "temporal.md", "mcp.md", "fluxo-c.md"],
     "Design": ["architecture.md", "seeds.md", "REFERENCIA_ORQUESTRADOR.md"],
     "Português": ["pt/tutorial.md", "pt/conceitos.md"],
 }

@@ -123,6 +123,12 @@ ALERTS = (
         {f'{_P}queue_depth{{fila="escavador_blog"}}': "3 0 3 0x20"}, {"fila": "escavador_blog"},
     ),
     Alert(
+        "OraculoBreakerOpen", f"max by (fila) ({_P}breaker_open)", "> 0", "1m", "warning",
+        "A destination failed again and again: its orders wait until a probe is answered",
+        {f'{_P}breaker_open{{fila="escavador_blog"}}': "1x10"}, "5m",
+        {f'{_P}breaker_open{{fila="escavador_blog"}}': "_x10"}, {"fila": "escavador_blog"},
+    ),
+    Alert(
         "OraculoConnectionReset", f"sum by (broker) (increase({_P}broker_resets_total[15m]))", "> 0", "0m", "warning",
         "A connection to a broker was silent and was made anew",
         {f'{_P}broker_resets_total{{broker="amqp"}}': "0 0 1x10"}, "6m",

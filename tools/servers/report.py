@@ -23,6 +23,7 @@ CLASSES = {
     "nginx": "tools.servers.proxies:Nginx",
     "caddy": "tools.servers.proxies:Caddy",
     "oidc": "tools.servers.oidc:Oidc",
+    "opa": "tools.servers.opa:Opa",
 }
 
 STAND_INS = {"kafka": "tools.servers.kafka:MockKafka"}  # where the real one cannot be had

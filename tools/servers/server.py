@@ -15,7 +15,8 @@ from typing import Self
 
 PATIENCE = 60.0  # seconds that a server may take to answer
 FIRST_PORT, PORTS_LENT = 10_240, 22_528
-CLAIMS = Path(tempfile.gettempdir()) / f"oraculo-ports-{os.getuid()}"
+# A run within a run has another TMPDIR and the same claims: without them one port would be lent twice.
+CLAIMS = Path(os.environ.setdefault("TEST_PORT_CLAIMS", f"{tempfile.gettempdir()}/oraculo-ports-{os.getuid()}"))
 
 
 class ServerFailedError(Exception):
