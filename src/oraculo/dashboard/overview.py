@@ -24,7 +24,7 @@ from oraculo.dashboard.kept import kept_of
 from oraculo.dashboard.samples import OFFERED, SPANS, RunSample, fitted, latency, sample
 from oraculo.ports.catalogue import Query, Summary
 from oraculo.ports.statistics import Bucket
-from oraculo.runtime.queue_history import LOOK_INTERVAL_S, HISTORY_MAX_LOOKS
+from oraculo.runtime.queue_history import HISTORY_MAX_LOOKS, LOOK_INTERVAL_S
 from oraculo.service import Oraculo
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
