@@ -292,9 +292,12 @@ def test_where_tokens_are_required_a_forged_answer_has_no_effect(fleet: Fleet) -
 
     different = len({json.dumps(one) for one, _ in forged})
     fleet.until(lambda: quarantined() == different, "all are quarantined")
-    for name in asked:
-        shown = fleet.json(f"/api/v1/orchestrations/{name}")
-        assert [ticket["status"] for ticket in shown["tickets"]] == ["em_execucao"]
+
+    def statuses(name: str) -> list[str]:
+        return [ticket["status"] for ticket in fleet.json(f"/api/v1/orchestrations/{name}")["tickets"]]
+
+    running = ["em_execucao"]
+    fleet.until(lambda: all(statuses(name) == running for name in asked), "both orders are out and not answered")
     send(fleet, RESULTS, *(json.dumps(answer(order, "honesta")).encode() for order in (mine, other)))
     for name in asked:
         assert fleet.server.result(name)["coletas"][0]["dados"] == "honesta"

@@ -10,6 +10,7 @@ import httpx2
 from api.conftest import API, CurlWorker, Start, assert_problem, client_of, result_of, settings_for
 from oraculo.api.app import create_app
 from oraculo.service import Oraculo
+from waiting import until
 
 URL = f"{API}/orchestrations"
 BODY: dict[str, Any] = {
@@ -48,7 +49,12 @@ async def test_the_whole_story(client: httpx2.AsyncClient) -> None:
     assert [(one["tarefa"], one["status"], one["dados"]) for one in order["mensagem"]["payload"]["dados"]] == [
         ("videos", "concluida", [1]), ("noticias", "erro", None),
     ]  # fmt: skip
-    shown = (await client.get(f"{URL}/{name}")).json()
+
+    async def sent() -> Any:
+        shown = (await client.get(f"{URL}/{name}")).json()
+        return any(one["tarefa"] == "texto" and one["status"] == "em_execucao" for one in shown["tickets"]) and shown
+
+    shown = await until(sent, "the confirmation of the order is written; a worker may have it before")
     assert {one["tarefa"]: one["status"] for one in shown["tickets"]} == {
         "videos": "concluida", "noticias": "erro", "texto": "em_execucao", "capa": "ignorada",
         "relatorio": "pendente",

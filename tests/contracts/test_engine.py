@@ -254,8 +254,12 @@ async def test_a_destination_that_keeps_failing_gets_one_probe_and_then_all(engi
     waiting = [engine.submit(coletas=[one]) for _ in range(3)]
     probe = await engine.take(one["fonte"])
     await until(lambda: _open_breakers(engine, queue)[0]["sondando"], "the probe is shown")
-    shown = [engine.call("GET", f"/orchestrations/{name}")["tickets"][0]["status"] for name in waiting]
-    assert sorted(shown) == ["em_execucao", "pendente", "pendente"]
+
+    def shown() -> list[str]:
+        return sorted(engine.call("GET", f"/orchestrations/{name}")["tickets"][0]["status"] for name in waiting)
+
+    await until(lambda: "em_execucao" in shown(), "the confirmation of the probe is written")
+    assert shown() == ["em_execucao", "pendente", "pendente"]
     await engine.send(answer(probe, "a"))
     for _ in waiting[1:]:
         await engine.send(answer(await engine.take(one["fonte"]), "a"))
