@@ -12,6 +12,7 @@
     ├── UnknownIdError            no such orchestration, ticket, lease, dead letter or task type
     ├── ErasedError               what was stored cannot be read any more: its tenant's key was forgotten
     ├── RunEndedError             an orchestration that has ended cannot be paused or resumed
+    ├── TicketStatusError         a ticket that cannot take this status now
     ├── SignalError               a signal that an orchestration does not take
     ├── DecisionError             a decision of a human that does not count
     ├── RetryError                a run that cannot be tried again like this
@@ -152,6 +153,13 @@ class RunEndedError(OraculoError):
 
     def __init__(self, correlation_id: str, status: str) -> None:
         super().__init__(f"{correlation_id!r} has ended as {status}")
+
+
+class TicketStatusError(OraculoError):
+    """A ticket that cannot take this status now: no attempt is open, or it has ended."""
+
+    def __init__(self, ticket: str, detail: str) -> None:
+        super().__init__(f"{ticket}: {detail}")
 
 
 class SignalError(OraculoError):

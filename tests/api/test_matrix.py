@@ -42,7 +42,7 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
             "GET /api/v1/orchestrations/{}/retries", "GET /ui/runs/{}/lineage",
             "GET /api/v1/orchestrations/{}/events", "GET /api/v1/orchestrations/{}/stream",
             "GET /api/v1/workflows/{}", "POST /api/v1/workflows/{}/query", "GET /api/v1/tickets/by-plan/{}",
-            "GET /api/v1/tickets/{}", "GET /api/v1/flow-c/status", "GET /api/v1/task-types",
+            "GET /api/v1/tickets/{}", "GET /api/v1/tickets", "GET /api/v1/flow-c/status", "GET /api/v1/task-types",
             "GET /api/v1/task-types/{}", "GET /api/v1/queues/{}/schema",
             "GET /api/v1/schedules", "GET /api/v1/schedules/{}",
             "GET /api/v1/schedules/{}/upcoming", "GET /schedules",
@@ -69,6 +69,7 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
         {"remetente", "operador", "admin"},
         [
             "POST /api/v1/orchestrations", "POST /api/v1/orchestrations/batch", "POST /api/v1/plans",
+            "POST /api/v1/tickets", "POST /api/v1/tickets/compensation",
             "POST /api/v1/workflows/start", "GET /new", "POST /api/v1/orchestrations/{}/retry",
             "POST /ui/new/preview", "POST /ui/new/submit", "POST /ui/runs/{} retry",
             "POST /api/v1/orchestrations/{}/signals/{}", "POST /ui/runs/{}/waits/{} signal",
@@ -107,13 +108,17 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
             "POST /api/v1/queues/{}/lease", "PUT /api/v1/queues/{}/schema",
             "POST /api/v1/workers", "PUT /api/v1/workers/{}/heartbeat", "DELETE /api/v1/workers/{}",
             "POST /api/v1/leases/{}/extend", "POST /api/v1/leases/{}/release",
-            "DELETE /api/v1/leases/{}", "POST /api/v1/results", "GET /api/v1/order-data/{}",
+            "DELETE /api/v1/leases/{}", "POST /api/v1/results", "PATCH /api/v1/tickets/{}/status",
+            "GET /api/v1/order-data/{}",
         ],
     ),
     ({"auditor", "admin"}, ["GET /security"]),
     (
         {"admin"},
-        ["POST /api/v1/keys", "GET /api/v1/keys", "DELETE /api/v1/keys/{}", "POST /api/v1/keys/{}/rotate"],
+        [
+            "POST /api/v1/keys", "GET /api/v1/keys", "DELETE /api/v1/keys/{}", "POST /api/v1/keys/{}/rotate",
+            "GET /api/v1/tickets/{}/token",
+        ],
     ),
 ]  # fmt: skip
 # What shows the whole installation: for nobody of another tenant than `default`, by hand too.

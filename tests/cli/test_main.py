@@ -272,6 +272,7 @@ def test_help_imports_no_command_and_none_of_the_server() -> None:
         "texts_plan",
         "texts_policy",
         "texts_terminal",
+        "texts_tickets",
         "texts_waits",
         "texts_workers",
         "helping",

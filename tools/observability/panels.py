@@ -159,6 +159,7 @@ ROWS = (
                 total(f"{_P}kafka_errors_total", by="operation, error_type"),
                 "{{operation}}: {{error_type}}",
             ),
+            one("Webhooks of tickets", rate(f"{_P}ticket_webhooks_total", by="resultado"), "{{resultado}}", "ops"),
             one("Telemetry on topics", rate(f"{_P}topic_records_total", by="record"), "{{record}}", "ops"),
             one("Brokers that answer", f"min by (broker) ({read(f'{_P}broker_up')})", "{{broker}}"),
             one("Published to", f"max by (broker) ({read(f'{_P}broker_active')})", "{{broker}}"),

@@ -20,6 +20,7 @@ from oraculo.api.run_documents import Ticket as Ticket
 from oraculo.api.schedule_documents import SCHEDULE_MODELS
 from oraculo.api.schema_documents import DeclaredSchema
 from oraculo.api.slo_documents import SLO_MODELS
+from oraculo.api.ticket_documents import TICKET_MODELS
 from oraculo.api.worker_documents import WORKER_MODELS
 from oraculo.core.vocabulary import Status
 
@@ -356,6 +357,6 @@ ANSWER_MODELS: list[type[BaseModel]] = [
     Orchestration, EventPage, TaskTypes,
     DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, *SLO_MODELS,
     Replicas, SystemEvents, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
-    WorkflowAnswer, PlanTickets, FlowStatus, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS, *PREDICTION_MODELS,
-    *DESTINATION_MODELS, *WORKER_MODELS, PoliciesAnswer, DeclaredSchema,
+    WorkflowAnswer, PlanTickets, FlowStatus, *TICKET_MODELS, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS,
+    *PREDICTION_MODELS, *DESTINATION_MODELS, *WORKER_MODELS, PoliciesAnswer, DeclaredSchema,
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from oraculo.api import bodies, documents, problems, words
 from oraculo.api.access import GuardedRoute, need_of
+from oraculo.wire.flow.ticket_requests import TICKET_BODIES
 from oraculo.wire.requests import Requisicao
 from oraculo.wire.schedules import Agenda
 from oraculo.wire.sla import Objetivo
@@ -59,7 +60,10 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas = components.setdefault("schemas", {})
         schemas.update(_schemas(documents.ANSWER_MODELS, "serialization"))
         schemas.update(
-            _schemas([Requisicao, Agenda, Objetivo, Registration, Heartbeat, *bodies.BODY_MODELS], "validation")
+            _schemas(
+                [Requisicao, Agenda, Objetivo, Registration, Heartbeat, *TICKET_BODIES, *bodies.BODY_MODELS],
+                "validation",
+            )
         )
         schemas["Resultados"] = {
             "description": "One result envelope, or a list of up to 1000.",

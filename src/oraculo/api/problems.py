@@ -32,6 +32,7 @@ from oraculo.errors import (
     RunEndedError,
     SignalError,
     StoreError,
+    TicketStatusError,
     UnknownIdError,
     UnknownTaskTypeError,
     WireError,
@@ -78,6 +79,8 @@ PROBLEM_KINDS: dict[str, Kind] = {
     "correlation_id_taken": Kind(409, "The correlation_id belongs to another request"),
     "own_plan": Kind(409, "Whoever submitted a plan does not approve it"),
     "run_ended": Kind(409, "The orchestration has ended"),
+    "ticket_status": Kind(409, "The ticket cannot take this status now"),
+    "tokens_off": Kind(409, "Tickets have no tokens here"),
     "several_wait": Kind(409, "Several tasks wait for a decision"),
     "nothing_waits": Kind(409, "Nothing waits for this decision"),
     "run_open": Kind(409, "The orchestration has not ended"),
@@ -198,6 +201,8 @@ def problem_of(error: Exception) -> ProblemError:
             return ProblemError("erased", str(error))
         case RunEndedError():
             return ProblemError("run_ended", str(error))
+        case TicketStatusError():
+            return ProblemError("ticket_status", str(error))
         case SignalError():
             return ProblemError(_SIGNAL_PROBLEMS[error.reason], str(error), **_known(error.known))
         case DecisionError():

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from oraculo.api import bodies, body, paths, problems, schedule_documents
 from oraculo.api.access import GuardedRoute, actor_of, needs
+from oraculo.api.named_documents import NAME_MAX_CHARS, REMOVED, document_for, kept, name_in_path
 from oraculo.api.openapi import answer
-from oraculo.api.problems import invalid
 from oraculo.api.serving import Running, answered
 from oraculo.core.access import Scope
 from oraculo.core.schedules import run_name
 from oraculo.errors import DuplicateCorrelationError
 from oraculo.runtime.requests import Accepted
-from oraculo.runtime.schedules.book import NAME_MAX_CHARS, BackfillItem, Schedule, ScheduleBook
+from oraculo.runtime.schedules.book import BackfillItem, Schedule, ScheduleBook
 from oraculo.service import Oraculo
-from oraculo.wire import names, schedules
+from oraculo.wire import schedules
 from oraculo.wire.schedules import Agenda
 
 router = APIRouter(
@@ -28,8 +27,7 @@ router = APIRouter(
 )
 
 UPCOMING_DEFAULT, UPCOMING_MAX = 10, 1000
-_PATTERN = {"pattern": names.NAME_PATTERN, "maxLength": NAME_MAX_CHARS}
-Nome = Annotated[str, Path(json_schema_extra=_PATTERN, examples=["relatorio_diario"])]
+Nome = Annotated[str, name_in_path("relatorio_diario")]
 _STANDS = answer(schedule_documents.ScheduleDocument, "As it stands")
 
 
@@ -86,21 +84,13 @@ async def find(oraculo: Running, query: Annotated[ScheduleQuery, Query()]) -> Re
     summary="Keep a schedule",
     description="Instants that have passed do not fire. A change that leaves the calendar as it was keeps what is due.",
     response_class=Response,
-    responses={
-        200: {**_STANDS, "description": "Replaced"},
-        201: {**_STANDS, "description": "Added"},
-        **problems.documented(408, 413, 415, 422),
-    },
+    responses=kept(_STANDS),
     openapi_extra=body.documented(Agenda),
 )
 @needs(Scope.SCHEDULE_WRITE)
 async def put(request: Request, oraculo: Running, nome: Nome) -> Response:
-    if re.fullmatch(names.NAME_PATTERN, nome) is None or nome.endswith("\n") or len(nome) > NAME_MAX_CHARS:
-        rule = f"{names.NAME_PATTERN}, with at most {NAME_MAX_CHARS} characters"
-        raise invalid("path.nome", f"{nome[:40]!r} does not match {rule}")
-    value, _ = await body.value(request)
-    kept, new = await oraculo.schedules.put(nome, value, actor_of(request))
-    return answered(_document(oraculo.schedules, kept), 201 if new else 200)
+    found, new = await oraculo.schedules.put(nome, await document_for(request, nome), actor_of(request))
+    return answered(_document(oraculo.schedules, found), 201 if new else 200)
 
 
 @router.get(
@@ -121,7 +111,7 @@ async def show(oraculo: Running, nome: Nome) -> Response:
     summary="Remove a schedule",
     description="Runs that it has started go on.",
     response_class=Response,
-    responses={204: {"description": "Removed"}, **problems.documented(404, 422)},
+    responses=REMOVED,
 )
 @needs(Scope.SCHEDULE_WRITE)
 async def remove(request: Request, oraculo: Running, nome: Nome) -> Response:
@@ -129,13 +119,18 @@ async def remove(request: Request, oraculo: Running, nome: Nome) -> Response:
     return Response(status_code=204)
 
 
+_CHANGED: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {200: _STANDS, **problems.documented(404, 408, 413, 415, 422)},
+    "openapi_extra": body.documented(bodies.CancelRequest, required=False),
+}
+
+
 @router.post(
     "/{nome:segment}/pause",
     summary="Pause a schedule",
     description="No instant fires until it is resumed. Runs that it has started go on.",
-    response_class=Response,
-    responses={200: _STANDS, **problems.documented(404, 408, 413, 415, 422)},
-    openapi_extra=body.documented(bodies.CancelRequest, required=False),
+    **_CHANGED,
 )
 @needs(Scope.SCHEDULE_WRITE)
 async def pause(request: Request, oraculo: Running, nome: Nome) -> Response:
@@ -147,9 +142,7 @@ async def pause(request: Request, oraculo: Running, nome: Nome) -> Response:
     "/{nome:segment}/resume",
     summary="Resume a schedule",
     description="It goes on with the next instant; those that passed meanwhile are left to `backfill`.",
-    response_class=Response,
-    responses={200: _STANDS, **problems.documented(404, 408, 413, 415, 422)},
-    openapi_extra=body.documented(bodies.CancelRequest, required=False),
+    **_CHANGED,
 )
 @needs(Scope.SCHEDULE_WRITE)
 async def resume(request: Request, oraculo: Running, nome: Nome) -> Response:

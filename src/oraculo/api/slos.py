@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from oraculo.api import body, paging, paths, problems, slo_documents
 from oraculo.api.access import GuardedRoute, actor_of, needs
+from oraculo.api.named_documents import REMOVED, document_for, kept, name_in_path
 from oraculo.api.openapi import answer
-from oraculo.api.problems import invalid
 from oraculo.api.serving import Running, answered
 from oraculo.core.access import Scope
 from oraculo.core.tenants import in_tenant
 from oraculo.ports.sla import ToldAlert
 from oraculo.runtime.sla.book import Objective
 from oraculo.service import Oraculo
-from oraculo.wire import names, sla, strict_json
+from oraculo.wire import sla, strict_json
 
-NAME_MAX_CHARS = 80
 _COMMON: dict[str, Any] = {"route_class": GuardedRoute, "tags": ["sla"], "responses": problems.COMMON_RESPONSES}
 router = APIRouter(prefix=f"{paths.API}/slos", **_COMMON)
 told_router = APIRouter(prefix=f"{paths.API}/sla", **_COMMON)
 
-_PATTERN = {"pattern": names.NAME_PATTERN, "maxLength": NAME_MAX_CHARS}
-Nome = Annotated[str, Path(json_schema_extra=_PATTERN, examples=["relatorios"])]
+Nome = Annotated[str, name_in_path("relatorios")]
 _STANDS = answer(slo_documents.SloDocument, "As it stands")
 
 
@@ -72,21 +69,13 @@ async def find(oraculo: Running) -> Response:
     summary="Keep an objective",
     description="Ends of runs and tickets count from then on.",
     response_class=Response,
-    responses={
-        200: {**_STANDS, "description": "Replaced"},
-        201: {**_STANDS, "description": "Added"},
-        **problems.documented(408, 413, 415, 422),
-    },
+    responses=kept(_STANDS),
     openapi_extra=body.documented(sla.Objetivo),
 )
 @needs(Scope.SLO_WRITE)
 async def put(request: Request, oraculo: Running, nome: Nome) -> Response:
-    if re.fullmatch(names.NAME_PATTERN, nome) is None or nome.endswith("\n") or len(nome) > NAME_MAX_CHARS:
-        rule = f"{names.NAME_PATTERN}, with at most {NAME_MAX_CHARS} characters"
-        raise invalid("path.nome", f"{nome[:40]!r} does not match {rule}")
-    value, _ = await body.value(request)
-    kept, new = await oraculo.objectives.put(nome, value, actor_of(request))
-    return answered(shown(oraculo, kept), 201 if new else 200)
+    found, new = await oraculo.objectives.put(nome, await document_for(request, nome), actor_of(request))
+    return answered(shown(oraculo, found), 201 if new else 200)
 
 
 @router.get(
@@ -107,7 +96,7 @@ async def show(oraculo: Running, nome: Nome) -> Response:
     summary="Remove an objective",
     description="What was counted of it is forgotten; a freeze of it ends.",
     response_class=Response,
-    responses={204: {"description": "Removed"}, **problems.documented(404, 422)},
+    responses=REMOVED,
 )
 @needs(Scope.SLO_WRITE)
 async def remove(request: Request, oraculo: Running, nome: Nome) -> Response:

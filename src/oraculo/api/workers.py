@@ -129,12 +129,12 @@ async def results(request: Request, oraculo: Running) -> Response:
     if raw.lstrip(b" \t\r\n")[:1] == b"[":
         works = [
             await answer_of(actor, work, oraculo.engine.state_of)
-            for work in await _judged(oraculo, await _works_of(raw, queue, oraculo.answers))
+            for work in await judged(oraculo, await _works_of(raw, queue, oraculo.answers))
         ]
     else:
         if len(raw) > body.MAX_BYTES:
             raise ProblemError("too_large", f"an envelope has at most {body.MAX_BYTES} bytes")
-        [work] = await _judged(oraculo, [oraculo.answers(raw, queue)])
+        [work] = await judged(oraculo, [oraculo.answers(raw, queue)])
         work = await answer_of(actor, work, oraculo.engine.state_of)
         request.state.correlation_id = work.correlation_id
         if work.dead is not None and work.dead.reason == FORBIDDEN_QUEUE:
@@ -146,7 +146,7 @@ async def results(request: Request, oraculo: Running) -> Response:
             raise WireError(work.dead.reason, work.dead.detail)
         works = [work]
     outcomes = await oraculo.submit_work(works, actor=actor)
-    await _settle(oraculo, works, outcomes)
+    await settle(oraculo, works, outcomes)
     return answered(_told(works, outcomes), 202)
 
 
@@ -167,13 +167,13 @@ async def _works_of(raw: bytes, queue: str, read: AnswerReader) -> list[Work]:
     return works
 
 
-async def _judged(oraculo: Oraculo, works: list[Work]) -> list[Work]:
+async def judged(oraculo: Oraculo, works: list[Work]) -> list[Work]:
     """The same as their signatures allow."""
     guard = oraculo.answer_guard
     return works if guard is None else await guard.judged([(work.body, NO_HEADERS) for work in works], works)
 
 
-async def _settle(oraculo: Oraculo, works: list[Work], outcomes: list[Outcome]) -> None:
+async def settle(oraculo: Oraculo, works: list[Work], outcomes: list[Outcome]) -> None:
     leases = oraculo.leases
     unsaid: set[int] = set()
     for work, outcome in zip(works, outcomes, strict=True):

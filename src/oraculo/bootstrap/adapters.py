@@ -20,6 +20,8 @@ from oraculo.adapters.signing.process import SigningProcess
 from oraculo.adapters.signing.verifying import VerifyingProcess
 from oraculo.adapters.sinks.flow_topics import FlowTopics
 from oraculo.adapters.sinks.otel import Tracer, connected
+from oraculo.adapters.sinks.ticket_webhooks import TicketWebhooks
+from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.adapters.stores.sealed_rows import UNSEALED
 from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.access import AccessRole
@@ -87,7 +89,7 @@ def retention_of(settings: Settings, store: Store, clock: Clock) -> RetentionRou
     if not rules:
         return None
     archive = JsonLinesArchive(wanted.archive) if wanted.archive else None
-    types = {FlowTopics.name: FlowTopics.tipo}
+    types = {FlowTopics.name: FlowTopics.tipo, TicketWebhooks.name: TicketWebhooks.tipo}
     return RetentionRounds(store, clock, rules, archive, types, unused_projections(settings))
 
 
@@ -95,6 +97,7 @@ def unused_projections(settings: Settings) -> list[str]:
     """Projections that no process with these settings moves: what they have not read may be forgotten, too."""
     used = {
         FlowTopics.name: settings.takes_plans,
+        TicketWebhooks.name: settings.takes_plans and settings.webhooks.tickets != "off",
         DURATIONS: settings.predictions.enabled,
         SERVICE_LEVELS: settings.sla.enabled,
         TRAILS: settings.trails.enabled,
@@ -278,3 +281,8 @@ def task_types_of(path: str) -> dict[str, Requisicao]:
         return {tipo: requests.parse(body) for tipo, body in content.items()}
     except Exception as error:
         raise SettingsError("ORACULO_TASK_TYPES", path, str(error)) from None
+
+
+def webhooks_of(settings: Settings, clock: Clock) -> WebhookNotifier:
+    """What delivers webhooks, as the settings allow."""
+    return WebhookNotifier(settings.webhooks.secrets, settings.webhooks.allow, clock=clock.now)

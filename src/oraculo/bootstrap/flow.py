@@ -13,10 +13,15 @@ from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.registry.http import HttpRegistry
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.adapters.sinks.flow_topics import FlowTopics
+from oraculo.adapters.sinks.prometheus.readings import Readings
+from oraculo.adapters.sinks.ticket_webhooks import TicketWebhooks
+from oraculo.adapters.sinks.webhook_signing import key_of
 from oraculo.core.flow.cognitive import FLOW_SLA, FlowRules
 from oraculo.core.flow.service_levels import BACKOFF, SlaRules
 from oraculo.core.plan import Backoff
 from oraculo.ports.broker import Broker
+from oraculo.ports.notifier import Notifier
+from oraculo.ports.projection import Sink
 from oraculo.ports.registry import Registry
 from oraculo.settings.groups import AUTO
 from oraculo.settings.settings import Settings
@@ -126,6 +131,16 @@ def topics_sink(settings: Settings, broker: Broker, codec: Codec) -> FlowTopics:
     if isinstance(broker, RoutingBroker):  # all of them are there
         broker = broker.other
     return FlowTopics(broker, where, partial(_encode, codec))
+
+
+def ticket_webhooks_of(settings: Settings, notifier: Notifier, readings: Readings) -> list[Sink]:
+    """What tells the addresses in the metadata of tickets, where that is wanted; `readings` show what becomes of it."""
+    if settings.webhooks.tickets == "off":
+        return []
+    key = key_of(settings.webhooks.secrets[0]) if settings.webhooks.secrets else None
+    made = TicketWebhooks(notifier, settings.webhooks.tickets, key)
+    readings.ticket_webhooks = lambda: made.counts
+    return [made]
 
 
 def _encode(codec: Codec, record: str, value: dict[str, Any]) -> bytes:

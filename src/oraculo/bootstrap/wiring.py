@@ -12,13 +12,11 @@ from typing import Any
 from oraculo import redaction
 from oraculo.adapters.brokers.failover import FailoverBroker
 from oraculo.adapters.brokers.routing import RoutingBroker
-from oraculo.adapters.calendars import calendar_fault, calendar_of
 from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.sinks.address_guard import check_url
 from oraculo.adapters.sinks.otel import Tracer
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.prometheus.readings import Sources
-from oraculo.adapters.sinks.webhook import WebhookNotifier
 from oraculo.bootstrap.adapters import (
     audit_of,
     breakers_of,
@@ -30,17 +28,27 @@ from oraculo.bootstrap.adapters import (
     task_types_of,
     tokens_of,
     users_of,
+    webhooks_of,
 )
 from oraculo.bootstrap.engines import engine_of, options_of
-from oraculo.bootstrap.flow import broker_for, codec_of, flow_rules, registry_of, topics_of, topics_sink
+from oraculo.bootstrap.flow import (
+    broker_for,
+    codec_of,
+    flow_rules,
+    registry_of,
+    ticket_webhooks_of,
+    topics_of,
+    topics_sink,
+)
 from oraculo.bootstrap.foresight import Foresight
 from oraculo.bootstrap.parts import Parts
 from oraculo.bootstrap.policies import policies_of
 from oraculo.bootstrap.roles import Role
+from oraculo.bootstrap.schedules import schedules_of
 from oraculo.bootstrap.sealing import sealed_store, sealing_of
 from oraculo.bootstrap.switches import SwitchRecorder
 from oraculo.bootstrap.workers import leases_and_registry, read_control_queue
-from oraculo.core.access import Actor, Scope
+from oraculo.core.access import Scope
 from oraculo.core.tenants import in_tenant
 from oraculo.errors import SettingsError
 from oraculo.logs.deadlines import DeadlineLog
@@ -48,6 +56,7 @@ from oraculo.logs.events import EventLog
 from oraculo.ports.broker import Broker
 from oraculo.ports.clock import Clock
 from oraculo.ports.engine import Engine
+from oraculo.ports.notifier import Notifier
 from oraculo.ports.observer import Observer
 from oraculo.ports.projection import Sink
 from oraculo.ports.store import Store
@@ -62,11 +71,8 @@ from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
 from oraculo.runtime.loops import Loops
 from oraculo.runtime.probes import prober_of
 from oraculo.runtime.project import Projections
-from oraculo.runtime.request_batch import BatchIntake
 from oraculo.runtime.requests import RequestIntake, Trace, pass_on
 from oraculo.runtime.reserved import ReservedQueues
-from oraculo.runtime.schedules.book import ScheduleBook
-from oraculo.runtime.schedules.firing import ScheduleFiring
 from oraculo.runtime.signatures import MessageGuards
 from oraculo.runtime.tenants import TenantBook
 from oraculo.settings.settings import Settings
@@ -96,7 +102,8 @@ class Wiring:
         deadlines = DeadlineLog(self.clock)
         foresight = Foresight.of(self.settings, store, self.clock)
         gate = DestinationBook(store, self.clock, breakers_of(self.settings, store, self.clock))
-        sinks = self._all_sinks(store, broker, codec, foresight, gate)
+        notifier = await stack.enter_async_context(webhooks_of(self.settings, self.clock))
+        sinks = self._all_sinks(store, broker, codec, foresight, gate, notifier)
         projections = Projections(store, sinks, self.clock)
         observers: list[Observer] = [self.metrics, EventLog(), deadlines]
         if self.tracer is not None:
@@ -106,7 +113,7 @@ class Wiring:
         observers.append(projections)
         await gate.begin()
         self.metrics.readings.breakers = gate.breakers
-        ports = await self._ports(stack, store, broker, codec, observers, gate, sealing)
+        ports = await self._ports(stack, store, broker, codec, observers, gate, sealing, notifier)
         options = options_of(self.settings)
         foresight.deliver(self.settings, store, broker, ports.notifier)
         engine = engine_of(self.settings, self.role, ports, options, self.tracer)
@@ -147,7 +154,13 @@ class Wiring:
         return codec
 
     def _all_sinks(
-        self, store: Store, broker: Broker, codec: Codec | None, foresight: Foresight, gate: DestinationBook
+        self,
+        store: Store,
+        broker: Broker,
+        codec: Codec | None,
+        foresight: Foresight,
+        gate: DestinationBook,
+        notifier: Notifier,
     ) -> list[Sink]:
         """Return what is told of the journal. A process of a Celery worker leaves all of it to others."""
         sinks = list(self.sinks)
@@ -156,7 +169,7 @@ class Wiring:
         if codec is not None:
             topics = topics_sink(self.settings, broker, codec)
             self.metrics.readings.topics = topics
-            sinks.append(topics)
+            sinks += [topics, *ticket_webhooks_of(self.settings, notifier, self.metrics.readings)]
         audit = audit_of(self.settings, store, self.metrics.wrote)
         if audit is not None:
             self.metrics.readings.mongodb = audit.writer
@@ -175,11 +188,9 @@ class Wiring:
         observers: Sequence[Observer],
         gate: DestinationBook,
         sealing: Sealing,
+        notifier: Notifier,
     ) -> KernelPorts:
         settings = self.settings
-        notifier = await stack.enter_async_context(
-            WebhookNotifier(settings.webhooks.secrets, settings.webhooks.allow, clock=self.clock.now)
-        )
         cache = cache_of(settings)
         if cache is not None:
             stack.push_async_callback(cache.close)
@@ -244,8 +255,7 @@ class Wiring:
             prober = prober_of(broker, self.clock, tuple(read), lambda: engine.status().queues | consumers.queues)
         users = users_of(self.settings, store, self.clock)
         keys = KeyRing(store, self.clock, users)
-        firing = self._firing(engine, store, requests)
-        book = self._schedules(engine, store, requests, firing)
+        firing, book = schedules_of(engine, store, self.clock, requests, self.metrics.schedule_instants)
         await tenants.look()
         return Parts(
             ports,
@@ -269,17 +279,6 @@ class Wiring:
             foresight,
             registry,
         )
-
-    def _firing(self, engine: Engine, store: Store, requests: RequestIntake) -> ScheduleFiring:
-        async def cancel(run: str, reason: str, actor: Actor) -> None:
-            await engine.cancel(run, reason, actor=actor)
-
-        shared, count = store.sharing is not None, self.metrics.schedule_instants
-        return ScheduleFiring(store, self.clock, requests, cancel, calendar_of, shared=shared, count=count)
-
-    def _schedules(self, engine: Engine, store: Store, requests: RequestIntake, firing: ScheduleFiring) -> ScheduleBook:
-        batches = BatchIntake(requests, engine)
-        return ScheduleBook(store, self.clock, requests, batches, calendar_of, calendar_fault, firing.changed)
 
     async def _requests(
         self, engine: Engine, ports: KernelPorts, reserved: ReservedQueues, tenants: TenantBook

@@ -15,6 +15,7 @@ import apsw
 from oraculo.adapters.brokers.registry import scheme_of
 from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.sinks.flow_topics import FlowTopics
+from oraculo.adapters.sinks.ticket_webhooks import TicketWebhooks
 from oraculo.adapters.stores.sqlite import data_keys as sqlite_data_keys
 from oraculo.adapters.stores.sqlite import journal as sqlite_journal
 from oraculo.adapters.stores.sqlite.store import SqliteStore
@@ -39,7 +40,7 @@ def existing(url: str) -> str:
 
 def projection_types() -> dict[str, str]:
     """The one type of orchestrations that a projection reads, for each projection that does not read all."""
-    return {FlowTopics.name: FlowTopics.tipo}
+    return {FlowTopics.name: FlowTopics.tipo, TicketWebhooks.name: TicketWebhooks.tipo}
 
 
 @asynccontextmanager

@@ -80,6 +80,18 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
         ("show", "plan:show", None, "oraculo plan show plan.yaml --mermaid"),
         ("convert", "plan_convert:convert", None, "oraculo plan convert plan.json --to yaml --words en"),
     ],
+    "tickets": [
+        ("ls", "tickets:ls", Scope.RUN_READ, "oraculo tickets ls --plan plan-001 --status FAILED"),
+        ("submit", "tickets:submit", Scope.RUN_SUBMIT, "oraculo tickets submit ticket.json"),
+        ("status", "tickets:status", Scope.RESULT_WRITE, "oraculo tickets status TICKET_ID COMPLETED"),
+        (
+            "compensate",
+            "tickets:compensate",
+            Scope.RUN_SUBMIT,
+            "oraculo tickets compensate TICKET_ID --motivo 'imagem retirada'",
+        ),
+        ("token", "tickets:token", Scope.KEY_ADMIN, "oraculo tickets token TICKET_ID"),
+    ],
     "policy": [
         ("status", "policy:status", Scope.INSTALLATION_READ, "oraculo policy status"),
         ("check", "policy:check", None, "oraculo policy check /etc/oraculo/rego"),

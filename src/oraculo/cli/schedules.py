@@ -7,31 +7,24 @@ from typing import Annotated, Any
 import typer
 
 from oraculo.cli import inputs
-from oraculo.cli.exits import CommandError, Exit, line_of
+from oraculo.cli.api_documents import Nome, call, object_in, remove
+from oraculo.cli.exits import Exit, line_of
 from oraculo.cli.output import AsJson, Url, emit, instant, note, pairs, say, table
-from oraculo.cli.plan_files import format_of, read_bytes
 from oraculo.cli.texts import t
-from oraculo.client.calls import API, HttpCall, path_segment, refusal
-from oraculo.plans.source.source_reader import read_source
+from oraculo.client.calls import path_segment, refusal
 
 PAGE = 500
-Nome = Annotated[str, typer.Argument(metavar="NOME")]
-
-
-def _call(url: str | None, method: str, path: str, **more: Any) -> Any:
-    with inputs.client(url) as client:
-        return client.call(HttpCall(method, f"{API}/schedules{path}", **more)).body
 
 
 def _path(nome: str, verb: str = "") -> str:
-    return f"/{path_segment(nome)}{verb}"
+    return f"/schedules/{path_segment(nome)}{verb}"
 
 
 def ls(url: Url = None, json: AsJson = False) -> None:
     found: list[dict[str, Any]] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = _call(url, "GET", "", query={"limit": PAGE, "cursor": cursor})
+        page = call(url, "GET", "/schedules", query={"limit": PAGE, "cursor": cursor})
         found += page["agendas"]
         cursor = page["next"]
     if json:
@@ -53,7 +46,7 @@ def _next(one: dict[str, Any]) -> str:
 
 
 def show(nome: Nome, url: Url = None, json: AsJson = False) -> None:
-    _show(_call(url, "GET", _path(nome)), json)
+    _show(call(url, "GET", _path(nome)), json)
 
 
 def _show(one: dict[str, Any], json: bool) -> None:
@@ -86,21 +79,11 @@ def put(
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    raw = read_bytes(file)
-    reading = read_source(raw, format_of(file, raw))
-    if reading.fault_count or not isinstance(reading.data, dict):
-        for one in reading.faults:
-            note(f"{file}:{one}")
-        raise CommandError(f"{file}: a JSON or YAML object is needed", Exit.USAGE)
-    _show(_call(url, "PUT", _path(nome), body=reading.data), json)
+    _show(call(url, "PUT", _path(nome), body=object_in(file)), json)
 
 
 def rm(nome: Nome, url: Url = None, json: AsJson = False) -> None:
-    _call(url, "DELETE", _path(nome))
-    if json:
-        emit({"nome": nome, "removida": True})
-    else:
-        say(f"{nome} {t('removed')}")
+    remove(url, _path(nome), nome, "removida", json=json)
 
 
 def pause(
@@ -109,15 +92,15 @@ def pause(
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    _show(_call(url, "POST", _path(nome, "/pause"), body={"motivo": motivo}), json)
+    _show(call(url, "POST", _path(nome, "/pause"), body={"motivo": motivo}), json)
 
 
 def resume(nome: Nome, url: Url = None, json: AsJson = False) -> None:
-    _show(_call(url, "POST", _path(nome, "/resume")), json)
+    _show(call(url, "POST", _path(nome, "/resume")), json)
 
 
 def trigger(nome: Nome, url: Url = None, json: AsJson = False) -> None:
-    started = _call(url, "POST", _path(nome, "/trigger"))
+    started = call(url, "POST", _path(nome, "/trigger"))
     if json:
         emit(started)
     else:
@@ -133,7 +116,7 @@ def backfill(
 ) -> None:
     until = inputs.since(ate) or inputs.since("1s")
     span = {"de": inputs.since(de), "ate": until}
-    told = _call(url, "POST", _path(nome, "/backfill"), body={word: at.isoformat() for word, at in span.items() if at})
+    told = call(url, "POST", _path(nome, "/backfill"), body={word: at.isoformat() for word, at in span.items() if at})
     refused = [one for one in told["itens"] if one["status"] >= 400]
     if json:
         emit(told)
@@ -151,7 +134,7 @@ def upcoming(
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    found = _call(url, "GET", _path(nome, "/upcoming"), query={"n": n})
+    found = call(url, "GET", _path(nome, "/upcoming"), query={"n": n})
     if json:
         emit(found)
         return

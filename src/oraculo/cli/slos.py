@@ -6,20 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from oraculo.cli import inputs
-from oraculo.cli.exits import CommandError, Exit
-from oraculo.cli.output import AsJson, Url, emit, instant, note, pairs, say, table
-from oraculo.cli.plan_files import format_of, read_bytes
+from oraculo.cli.api_documents import Nome, call, object_in, remove
+from oraculo.cli.output import AsJson, Url, emit, instant, note, pairs, table
 from oraculo.cli.texts import t
-from oraculo.client.calls import API, HttpCall, path_segment
-from oraculo.plans.source.source_reader import read_source
-
-Nome = Annotated[str, typer.Argument(metavar="NOME")]
-
-
-def _call(url: str | None, method: str, path: str, **more: Any) -> Any:
-    with inputs.client(url) as client:
-        return client.call(HttpCall(method, f"{API}{path}", **more)).body
+from oraculo.client.calls import path_segment
 
 
 def _path(nome: str) -> str:
@@ -27,7 +17,7 @@ def _path(nome: str) -> str:
 
 
 def ls(url: Url = None, json: AsJson = False) -> None:
-    found = _call(url, "GET", "/slos")
+    found = call(url, "GET", "/slos")
     if json:
         emit(found)
         return
@@ -56,7 +46,7 @@ def _state(one: dict[str, Any]) -> str:
 
 
 def show(nome: Nome, url: Url = None, json: AsJson = False) -> None:
-    _show(_call(url, "GET", _path(nome)), json)
+    _show(call(url, "GET", _path(nome)), json)
 
 
 def _show(one: dict[str, Any], json: bool) -> None:
@@ -90,21 +80,11 @@ def put(
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    raw = read_bytes(file)
-    reading = read_source(raw, format_of(file, raw))
-    if reading.fault_count or not isinstance(reading.data, dict):
-        for one in reading.faults:
-            note(f"{file}:{one}")
-        raise CommandError(f"{file}: a JSON or YAML object is needed", Exit.USAGE)
-    _show(_call(url, "PUT", _path(nome), body=reading.data), json)
+    _show(call(url, "PUT", _path(nome), body=object_in(file)), json)
 
 
 def rm(nome: Nome, url: Url = None, json: AsJson = False) -> None:
-    _call(url, "DELETE", _path(nome))
-    if json:
-        emit({"nome": nome, "removido": True})
-    else:
-        say(f"{nome} {t('removed')}")
+    remove(url, _path(nome), nome, "removido", json=json)
 
 
 def alerts(
@@ -112,7 +92,7 @@ def alerts(
     url: Url = None,
     json: AsJson = False,
 ) -> None:
-    found = _call(url, "GET", "/sla/alerts", query={"limit": limit})
+    found = call(url, "GET", "/sla/alerts", query={"limit": limit})
     if json:
         emit(found)
         return

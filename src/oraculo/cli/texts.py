@@ -12,6 +12,7 @@ from oraculo.cli.texts_operation import OPERATION_TEXTS
 from oraculo.cli.texts_plan import PLAN_TEXTS
 from oraculo.cli.texts_policy import POLICY_TEXTS
 from oraculo.cli.texts_terminal import TERMINAL_TEXTS
+from oraculo.cli.texts_tickets import TICKET_TEXTS
 from oraculo.cli.texts_waits import WAIT_TEXTS
 from oraculo.cli.texts_workers import WORKER_TEXTS
 
@@ -364,6 +365,7 @@ _TEXTS: dict[str, tuple[str, str]] = {
     **POLICY_TEXTS,
     **TERMINAL_TEXTS,
     **WAIT_TEXTS,
+    **TICKET_TEXTS,
     **WORKER_TEXTS,
 }
 

@@ -9,13 +9,23 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from oraculo.client import batch_calls, bulk_calls, calls, pause_calls, policy_calls, retry_calls, worker_calls
+from oraculo.client import (
+    batch_calls,
+    bulk_calls,
+    calls,
+    pause_calls,
+    policy_calls,
+    retry_calls,
+    ticket_calls,
+    worker_calls,
+)
 from oraculo.client import pause_results as p
 from oraculo.client import results as r
 from oraculo.client.calls import CallPlan, HttpAnswer, HttpCall, Pause
 from oraculo.client.config import EVENT_MAX_BYTES, HTTP_FAILURES, TIMEOUT_S, ClientConfig, renamed
 from oraculo.client.policy_results import PoliciesStatus
 from oraculo.client.stream import ResumableStream
+from oraculo.client.ticket_results import CompensationAnswer, ExecutionTickets, TicketTokenAnswer
 from oraculo.client.tls import TlsFiles
 from oraculo.errors import OraculoError
 
@@ -220,6 +230,50 @@ class AsyncClient:
     async def ticket(self, ticket_id: str) -> r.TicketDetails:
         """Return one ticket as it stands."""
         return await self._run(calls.ticket(ticket_id))
+
+    # -- tickets of Fluxo C ------------------------------------------------------------------------------------------
+
+    async def tickets(
+        self,
+        *,
+        plan_id: str | None = None,
+        intent_id: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        cursor: str | None = None,
+    ) -> ExecutionTickets:
+        """List tickets as ExecutionTicket, those of the newest plan first."""
+        query = {"plan_id": plan_id, "intent_id": intent_id, "status": status, "limit": limit, "offset": offset}
+        return await self._run(ticket_calls.tickets({**query, "cursor": cursor}))
+
+    async def submit_ticket(self, ticket: Mapping[str, Any]) -> dict[str, Any]:
+        """Start a ticket that comes alone; return its record. The same `idempotency_key` of its metadata, or the same
+        `ticket_id`, is the same ticket."""
+        return await self._run(ticket_calls.submit_ticket(ticket))
+
+    async def tell_ticket(
+        self,
+        ticket_id: str,
+        status: str,
+        *,
+        error: str | None = None,
+        duration_ms: int | None = None,
+        result: Mapping[str, Any] | None = None,
+        token: str | None = None,
+    ) -> dict[str, Any]:
+        """Say that a ticket is RUNNING, COMPLETED or FAILED; return its record. ConflictError: no attempt is open."""
+        return await self._run(ticket_calls.tell_ticket(ticket_id, status, error, duration_ms, result, token))
+
+    async def compensate_ticket(
+        self, ticket_id: str, reason: str, *, action: str = "rollback", parameters: Mapping[str, Any] | None = None
+    ) -> CompensationAnswer:
+        """Start what compensates a ticket, once, however often it is asked for."""
+        return await self._run(ticket_calls.compensate_ticket(ticket_id, reason, action, parameters))
+
+    async def ticket_token(self, ticket_id: str) -> TicketTokenAnswer:
+        """Return what an answer to the present attempt of a ticket has to carry."""
+        return await self._run(ticket_calls.ticket_token(ticket_id))
 
     # -- dead letters ------------------------------------------------------------------------------------------------
 

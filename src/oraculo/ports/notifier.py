@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
@@ -10,12 +11,14 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One attempt to deliver one document. `webhook_id` is the same for all attempts of the same document."""
+    """One attempt to deliver one document. `webhook_id` is the same for all attempts of the same document.
+    `headers` are sent beside those of every webhook."""
 
     url: str
     webhook_id: str
     body: bytes
     traceparent: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Outcome(StrEnum):

@@ -285,6 +285,13 @@ class WebhooksSettings:
     allow: tuple[str, ...] = setting(
         "ORACULO_WEBHOOK_ALLOW", "", read.several, "`host:port` that webhooks may reach although private or without TLS"
     )
+    tickets: str = setting(
+        "ORACULO_TICKET_WEBHOOKS",
+        "off",
+        read.one_of("off", "standard", "neural-hive"),
+        "Tell `metadata.webhook_url` of a ticket of Fluxo C how it goes: `standard`, or `neural-hive` for the headers "
+        "of the original too",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,7 @@ class WebhookNotifier:
             "POST",
             httpx2.URL(scheme=target.scheme, host=address, port=target.port, raw_path=target.path.encode("ascii")),
             headers={
+                **notice.headers,
                 "host": target.host_header,
                 "user-agent": f"oraculo/{__version__}",
                 "content-type": "application/json",

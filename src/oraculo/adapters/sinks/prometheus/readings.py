@@ -68,6 +68,7 @@ class Readings:
         self.sources: Sources | None = None
         self.mongodb: Any = None
         self.topics: Any = None
+        self.ticket_webhooks: Counts = dict
         self.durations: Durations | None = None
         self.trails: Trails | None = None
         self.sla: SlaMonitor | None = None
@@ -293,6 +294,12 @@ class Readings:
             "Records of Fluxo C that were told on topics: telemetry, incidents, requests for approval",
             ["record", "status"],
             told,
+        )
+        yield _counter(
+            "orchestration_ticket_webhooks",
+            "Notices to addresses in metadata of tickets: delivered, retry (given up), refused, missed (left alone)",
+            ["resultado"],
+            _keyed(self.ticket_webhooks()),
         )
 
     def _mongodb(self) -> Iterable[Metric]:
