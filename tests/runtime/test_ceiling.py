@@ -56,6 +56,29 @@ def test_what_nobody_wants_takes_no_room() -> None:
     assert ceiling.out == 1
 
 
+def test_what_a_pause_recalled_goes_on_in_its_own_place() -> None:
+    """It may have been sent before the pause; if all places were held by such orders, none could ever go."""
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(1)
+    assert not ceiling.add((RUN, 0, 1), lambda: 0.5, "before the pause")
+    assert ceiling.due(everything) == ["before the pause"]
+    ceiling.add((RUN, 1, 1), lambda: 0.9, "next")
+    assert ceiling.add((RUN, 0, 1), lambda: 0.5, "after the pause")
+    assert (len(ceiling), ceiling.holds(RUN, 0)) == (2, True)
+    assert ceiling.due(everything) == ["after the pause"]
+    assert (len(ceiling), ceiling.holds(RUN, 0), ceiling.out) == (1, False, 1)
+
+
+def test_what_was_never_sent_takes_no_place() -> None:
+    ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(1)
+    ceiling.add((RUN, 0, 1), lambda: 0.5, "before the pause")
+    ceiling.due(everything)
+    ceiling.take_back((RUN, 0, 1))
+    ceiling.take_back((RUN, 5, 1))
+    ceiling.add((RUN, 1, 1), lambda: 0.9, "next")
+    assert not ceiling.add((RUN, 0, 1), lambda: 0.5, "after the pause")
+    assert ceiling.due(everything) == ["next"]
+
+
 def test_what_nobody_wants_does_not_wait() -> None:
     ceiling: ConcurrencyCeiling[str] = ConcurrencyCeiling(0)
     for position, name in enumerate(("closed meanwhile", "wanted")):

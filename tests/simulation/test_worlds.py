@@ -7,7 +7,7 @@ import pytest
 from oraculo.simulation.run import Summary, run_chunk, run_world
 
 ENGINE_SEEDS, CEILING_SEEDS, BROKERS_SEEDS, TOKENS_SEEDS, CORE_SEEDS, PARTS = 304, 120, 80, 24, 800, 8
-REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS = 24, 40, 12, 8
+REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS = 24, 40, 20, 8
 
 # Seeds that failed once, and what they found. Worlds have grown since, so a seed may tell another story today; the bugs
 # of the product that they found are kept for good as mutants ("no recovery after a store failure" and others).

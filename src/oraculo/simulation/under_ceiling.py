@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from oraculo.core.events import OrchestrationResumed, TicketsDispatched
 from oraculo.core.flow.allocation import score_of_plan
@@ -32,6 +32,14 @@ class Alive(Protocol):
     blind_at: float
 
 
+class WaitingOrder(NamedTuple):
+    """What is released together has the same number, and may go in any order."""
+
+    number: int
+    owed_since: float  # a pause moves it not: the longer something waits, the more urgent it is
+    free_since: float
+
+
 class CeilingWatch:
     """`states` are the committed ones. Without a ceiling in its world nothing is looked at."""
 
@@ -40,7 +48,7 @@ class CeilingWatch:
         self._states = states
         self._life = 0
         self._out: set[Order] = set()
-        self._waiting: dict[Order, tuple[int, float]] = {}  # committed in this life, not published → number, instant
+        self._waiting: dict[Order, WaitingOrder] = {}  # committed in this life, not published
         self._numbers = 0
 
     def begin(self, life: Alive) -> None:
@@ -59,13 +67,16 @@ class CeilingWatch:
             return
         for event in recorded.events:
             if isinstance(event, TicketsDispatched) and event.attempt == 1:
-                self._numbers += 1  # what is released together may go in any order
+                self._numbers += 1
+                now = self._scene.loop.time()
                 for position in event.tickets:
-                    self._waiting[recorded.run, position, 1] = self._numbers, self._scene.loop.time()
+                    self._waiting[recorded.run, position, 1] = WaitingOrder(self._numbers, now, now)
             elif isinstance(event, OrchestrationResumed):
                 self._numbers += 1  # they may go from now on
-                for order in [one for one in self._waiting if one[0] == recorded.run]:
-                    self._waiting[order] = self._numbers, self._scene.loop.time()
+                for order, known in self._waiting.items():
+                    if order[0] == recorded.run:
+                        now = self._scene.loop.time()
+                        self._waiting[order] = WaitingOrder(self._numbers, known.owed_since, now)
 
     def publishing(self, order: Order, life: Alive) -> None:
         limit = self._scene.ceiling
@@ -79,9 +90,9 @@ class CeilingWatch:
         if known is None:
             return
         now = self._scene.loop.time()
-        score = self._score(order, timedelta(seconds=now - known[1]))
-        for other, (number, since) in self._waiting.items():
-            was_there = number < known[0] or now - since > PUBLISH_DELAY_MAX_S
+        score = self._score(order, timedelta(seconds=now - known.owed_since))
+        for other, there in self._waiting.items():
+            was_there = there.number < known.number or now - there.free_since > PUBLISH_DELAY_MAX_S
             if was_there and self._owed(other) and self._score(other, None) > score:
                 self._scene.loop.call_later(PUBLISH_TOGETHER_S, self._overtaken, order, other, life)
 

@@ -44,6 +44,7 @@ class OwedOrder:
     since: datetime
     message: Outgoing | None = None
     pauses: int = 0  # that its orchestration had behind it when the order was taken
+    maybe_sent: bool = False  # before a pause, by an earlier one of the same attempt
 
     @property
     def run(self) -> int:

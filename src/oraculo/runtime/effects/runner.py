@@ -80,7 +80,7 @@ class EffectRunner:
             self._write,
             self._prepare,
             self._sign,
-            self._is_recalled,
+            self._take_back,
             self._may_recall,
         )
         self._publisher = Publisher(ports.broker, ports.clock, receivers)
@@ -147,7 +147,7 @@ class EffectRunner:
             since = state.tickets[position].dispatched_at if attempt == 1 else None
             owed = OwedOrder(state, position, attempt, since or now, None, pauses)
             if ceiling is not None:
-                ceiling.add(owed.order, score_of(state, position, owed.since, self._clock), owed)
+                owed.maybe_sent = ceiling.add(owed.order, score_of(state, position, owed.since, self._clock), owed)
             elif attempt == 1 or pacer is None or pacer.may_go(owed):
                 self._publisher.add(owed)
         if ceiling is not None:
@@ -203,6 +203,13 @@ class EffectRunner:
         it goes on; or its destination is paused, or its breaker open, and it is kept until that is over."""
         return owed.pauses < self._recalls.get(owed.run, 0) or self._held.take(owed)
 
+    def _take_back(self, owed: OwedOrder) -> bool:
+        """Return whether it may not go now; if it was never sent, it takes no place under the ceiling meanwhile."""
+        recalled = self._is_recalled(owed)
+        if recalled and self._ceiling is not None and owed.message is None and not owed.maybe_sent:
+            self._ceiling.take_back(owed.order)
+        return recalled
+
     def _may_recall(self) -> bool:
         """False while nothing is paused and no breaker has ever opened: no order is recalled then."""
         gate, breakers = self._gate, self._breakers
@@ -233,7 +240,8 @@ class EffectRunner:
         self._publisher.add_wanted([one for one in released if ceiling is None or not self._is_limited(one)])
         for owed in released:
             if ceiling is not None and self._is_limited(owed):
-                ceiling.add(owed.order, score_of(owed.state, owed.position, owed.since, self._clock), owed)
+                score = score_of(owed.state, owed.position, owed.since, self._clock)
+                owed.maybe_sent |= ceiling.add(owed.order, score, owed)
         if ceiling is not None:
             self._let_out(ceiling)
 
@@ -308,8 +316,8 @@ class EffectRunner:
     def _postpone(self, owed: Sequence[OwedOrder], reason: str) -> None:
         self._postponed.add(owed, reason)
 
-    def confirmed(self, run: int) -> list[tuple[int, int]]:
-        return self._confirmations.of(run)
+    def unrecorded(self, run: int) -> list[tuple[int, int]] | None:
+        return self._confirmations.unrecorded(run)
 
     # -- life --------------------------------------------------------------------------------------------------------
 

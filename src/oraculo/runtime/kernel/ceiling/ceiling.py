@@ -35,17 +35,33 @@ class ConcurrencyCeiling(Generic[T]):
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._waiting: list[tuple[float, int, Order, Score, T]] = []  # -score, when it came, order, score, what
+        self._placed: list[tuple[Order, T]] = []  # those that have a place already
         self._held: set[tuple[int, int]] = set()  # (run, position) of those that wait
         self._count = count()
         self._out: dict[int, dict[int, int]] = {}  # run → positions that are with workers → attempt
         self.out = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting) + len(self._placed)
 
-    def add(self, order: Order, score: Score, what: T) -> None:
-        self._held.add(order[:2])
+    def add(self, order: Order, score: Score, what: T) -> bool:
+        """Keep an order until it may go. One that was let out before a pause, and may have been sent, has its place
+        still: it goes next, whether there is room or not, and True is returned."""
+        run, position, attempt = order
+        self._held.add((run, position))
+        if self._out.get(run, {}).get(position) == attempt:
+            self._placed.append((order, what))
+            return True
         heappush(self._waiting, (-score(), next(self._count), order, score, what))
+        return False
+
+    def take_back(self, order: Order) -> None:
+        """Make room again for an order that was let out and never sent."""
+        run, position, attempt = order
+        positions = self._out.get(run, {})
+        if positions.get(position) == attempt:
+            del positions[position]
+            self.out -= 1
 
     def holds(self, run: int, position: int) -> bool:
         """Return whether the order of this ticket waits here."""
@@ -53,7 +69,7 @@ class ConcurrencyCeiling(Generic[T]):
 
     def due(self, wanted: Callable[[T], bool]) -> list[T]:
         """Return what may go now, the most urgent first. What is not wanted any more is forgotten on the way."""
-        due: list[T] = []
+        due = self._due_again(wanted)
         while self._waiting and self.out < self.limit:
             _, _, order, _, what = heappop(self._waiting)
             self._held.discard(order[:2])
@@ -61,6 +77,11 @@ class ConcurrencyCeiling(Generic[T]):
                 self.let_out(order)
                 due.append(what)
         return due
+
+    def _due_again(self, wanted: Callable[[T], bool]) -> list[T]:
+        placed, self._placed = self._placed, []
+        self._held.difference_update(order[:2] for order, _ in placed)
+        return [what for _, what in placed if wanted(what)]
 
     def let_out(self, order: Order) -> None:
         """Count an order that is on its way to a worker, or there."""
@@ -90,7 +111,8 @@ class ConcurrencyCeiling(Generic[T]):
         self._waiting = [
             (-score(), n, order, score, what) for _, n, order, score, what in self._waiting if wanted(what)
         ]
-        self._held = {order[:2] for _, _, order, _, _ in self._waiting}
+        self._placed = [(order, what) for order, what in self._placed if wanted(what)]
+        self._held = {order[:2] for _, _, order, _, _ in self._waiting} | {order[:2] for order, _ in self._placed}
         heapify(self._waiting)
 
     @property
