@@ -60,3 +60,13 @@ async def test_orchestrations_that_end_are_forgotten_and_what_is_left_is_no_load
         recorder.confirmations.forget(run)
     await until(lambda: bool(recorder.works))
     assert [work.run for work in recorder.works] == [0]
+
+
+async def test_what_was_reported_is_awaited_until_it_is_recorded() -> None:
+    recorder = Recorder()
+    recorder.confirmations.add(confirmed([1, 2]))
+    assert (recorder.confirmations.unrecorded(1), recorder.confirmations.unrecorded(3)) == ([(0, 1)], None)
+    await until(lambda: bool(recorder.works))
+    assert recorder.confirmations.unrecorded(1) == [], "it was handed in, and nobody has committed it"
+    recorder.settled.add(1)
+    assert (recorder.confirmations.unrecorded(1), recorder.confirmations.unrecorded(2)) == (None, [])

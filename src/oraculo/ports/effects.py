@@ -40,8 +40,9 @@ class EffectSink(Protocol):
         """Forget what is kept for an orchestration that has ended."""
         ...
 
-    def confirmed(self, run: int) -> list[tuple[int, int]]:
-        """Return (position, attempt) of orders that a broker has confirmed and that are not recorded yet."""
+    def unrecorded(self, run: int) -> list[tuple[int, int]] | None:
+        """Return (position, attempt) of orders that a broker has confirmed and that nobody handed in yet: none when
+        all were handed in but not committed, None when everything is recorded."""
         ...
 
     async def run(self) -> None:

@@ -190,9 +190,8 @@ class CeleryEffectRunner:
     def ended(self, run: int) -> None:
         """Nothing is kept of it."""
 
-    def confirmed(self, run: int) -> list[tuple[int, int]]:
+    def unrecorded(self, run: int) -> None:
         """Nothing: the worker that publishes records what is confirmed."""
-        return []
 
     async def run(self) -> None:
         await self._sender.run()

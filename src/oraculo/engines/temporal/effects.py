@@ -81,9 +81,8 @@ class IdempotentEffectRunner:
             sent.orders.clear()
             self._forget(run, sent)
 
-    def confirmed(self, run: int) -> list[Order]:
+    def unrecorded(self, run: int) -> None:
         """Nothing: what is confirmed is told to the workflow."""
-        return []
 
     async def run(self) -> None:
         await self._runner.run()

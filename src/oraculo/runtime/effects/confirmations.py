@@ -3,11 +3,16 @@
 Recording a confirmation is not urgent: it waits a moment, because the answer of a fast worker makes it unnecessary.
 That saves a third of the rows when workers are quick and costs nothing when they are not. Under load answers come
 later, since orders wait for a worker, and rows cost more: then confirmations wait longer, up to a second.
+
+Between a report and its commit a confirmation is in neither place for those who look, so what was reported is
+remembered for a while: whoever looks then waits for that commit, and a ticket that a worker has never says that it
+waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from oraculo.core.commands import ConfirmDispatch
@@ -17,6 +22,7 @@ from oraculo.runtime.effects.owed import OwedOrder, StillOwed
 CONFIRM_DELAY_S = 0.1
 LOAD_DELAYS = 10  # under load confirmations wait so many delays
 LOAD_MIN_RUNS = 100  # with confirmations of so many orchestrations at once there is load
+REPORTED_KEPT_S = 5.0  # far longer than a commit takes
 
 
 class Confirmations:
@@ -28,6 +34,7 @@ class Confirmations:
         self._still_owed = still_owed
         self._delay_s = delay_s
         self._confirmed: dict[int, list[tuple[int, int]]] = {}
+        self._reported: deque[tuple[float, dict[int, list[tuple[int, int]]]]] = deque()  # and when, the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._delays = 0  # that have passed since the first of them
 
@@ -42,8 +49,14 @@ class Confirmations:
             self._timer = asyncio.get_running_loop().call_later(self._delay_s, self._look)
 
     def of(self, run: int) -> list[tuple[int, int]]:
-        """Return what a broker has confirmed of this orchestration and is not recorded yet."""
+        """Return what a broker has confirmed of this orchestration and is not reported yet."""
         return list(self._confirmed.get(run, ()))
+
+    def unrecorded(self, run: int) -> list[tuple[int, int]] | None:
+        """Return what is not reported yet; None when everything that a broker has confirmed is recorded, too."""
+        found = self.of(run)
+        reported = [one for _, batch in self._reported for one in batch.get(run, ())]
+        return found if found or (reported and self._still_owed(run, reported)) else None
 
     def forget(self, run: int) -> None:
         self._confirmed.pop(run, None)
@@ -62,7 +75,11 @@ class Confirmations:
             left = self._still_owed(run, tickets)
             if left:
                 works.append(Work(ConfirmDispatch(list(left)), run=run))
+        now = asyncio.get_running_loop().time()
+        while self._reported and now - self._reported[0][0] > REPORTED_KEPT_S:
+            self._reported.popleft()
         if works:
+            self._reported.append((now, confirmed))
             self._report(works)
 
     def close(self) -> None:

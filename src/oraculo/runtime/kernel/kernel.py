@@ -254,9 +254,9 @@ class Kernel:
         run = await self._states.run_of(correlation_id)
         if run is None:
             return None
-        confirmed = self._effects.confirmed(run)
-        if confirmed:
-            await self.submit([Work(ConfirmDispatch(confirmed), run=run)])
+        unrecorded = self._effects.unrecorded(run)
+        if unrecorded is not None:
+            await self.submit([Work(ConfirmDispatch(unrecorded), run=run)])  # after what was handed in before
         return await self._states.state(run)
 
     async def state(self, run: int) -> Orchestration | None:
