@@ -29,6 +29,7 @@ TITLES = {
     "kafka": "On Kafka",
     "postgres": "On PostgreSQL and Redis",
     "temporal": "The engine temporal beside a plain Temporal workflow",
+    "fibo": "Windmill's suite: light and long tasks in a row, light ones at once",
     "celery": "The engine celery beside Celery's own chord",
 }
 
@@ -61,6 +62,10 @@ def columns(steps: Iterable[Step]) -> list[Column]:
     if "SEQ" in present:
         made.append(Column("SEQ p50 ms", "SEQ", None, "p50_ms"))
         made.append(Column("SEQ p99 ms", "SEQ", None, "p99_ms"))
+    if "FIBO" in present:
+        made.append(Column("40 light s", "FIBO", None, "light_40_s"))
+        made.append(Column("10 long s", "FIBO", None, "long_10_s"))
+        made.append(Column("400 light at once s", "FIBO", None, "light_wide_s"))
     return made + [Column(f"W2 {width:,} s", "W2", width, "seconds") for width in widths]
 
 

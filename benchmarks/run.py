@@ -26,15 +26,27 @@ from typing import Any
 
 import machine
 import report
-from subjects import HERE, SUITES, WIDTHS, Subject, choose
+from subjects import HERE, SUITES, WIDTHS, WORKLOADS, Subject, choose
 
 FIELDS = {
     "W1": ("per_second",),
     "RAW": ("per_second", "publish_per_second", "consume_per_second"),
     "SEQ": ("p50_ms", "p99_ms"),
     "W2": ("seconds",),
+    "FIBO": ("light_40_s", "long_10_s", "light_wide_s"),
 }
-UNITS = {"per_second": "/s", "p50_ms": "ms p50", "p99_ms": "ms p99", "seconds": "s"}
+UNITS = {
+    "per_second": "/s",
+    "p50_ms": "ms p50",
+    "p99_ms": "ms p99",
+    "seconds": "s",
+    "light_40_s": "s light",
+    "long_10_s": "s long",
+    "light_wide_s": "s wide",
+}
+FIBO_WIDTH = 400
+"""Light tasks at once in the suite that Windmill publishes."""
+USUAL_WORKLOADS = ["W1", "RAW", "SEQ", "W2"]
 USUAL_WIDTHS = (1000, 10_000)
 MARK = "BENCH_STEP"
 """A variable in the environment of everything that a step starts."""
@@ -77,6 +89,8 @@ def size_of(subject: Subject, workload: str, width: int, wanted: argparse.Namesp
         return None
     if workload == "W2":
         return width if width <= (subject.widest_slow if wanted.slow else subject.widest) else None
+    if workload == "FIBO":
+        return FIBO_WIDTH
     if workload == "SEQ":
         return int(wanted.seq)
     return subject.quick_n if wanted.quick else subject.n
@@ -199,7 +213,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure Oráculo and its peers in one run, alternating.")
     parser.add_argument("--suite", choices=SUITES, default="embedded", help="on which broker; default: embedded")
     parser.add_argument("--peers", type=names, default=None, help="who, separated by commas; default: all of the suite")
-    parser.add_argument("--workloads", type=names, default=list(FIELDS), help=", ".join(FIELDS))
+    parser.add_argument("--workloads", type=names, default=None, help=", ".join(FIELDS))
     parser.add_argument("--repeats", type=int, default=None, help="default 3; 1 with --quick")
     parser.add_argument(
         "--n", action="append", default=[], metavar="[PEER=]N", help="orchestrations of W1; messages of RAW"
@@ -213,6 +227,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=400, help="seconds per step")
     parser.add_argument("--json", type=Path, help="where to keep the record; rewritten after every step")
     wanted = parser.parse_args()
+    wanted.workloads = wanted.workloads or WORKLOADS.get(wanted.suite, USUAL_WORKLOADS)
     if unknown := set(wanted.workloads) - set(FIELDS):
         parser.error(f"unknown workload: {', '.join(sorted(unknown))}")
     wanted.peers = wanted.peers or SUITES[wanted.suite]

@@ -18,6 +18,7 @@ BESIDE = HERE / "peers" / "brokers.py"
 ORACULO = "../.venv/bin/oraculo bench"
 """Default of the environment variable ORACULO_CMD; relative to this directory."""
 ORCHESTRATIONS = ("W1", "SEQ", "W2")
+FIBO = ("FIBO",)
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ def peer(label: str, n: int, quick_n: int, *servers: str, script: str = "", wide
     return Subject(label, command, n, quick_n, servers=servers, widest=widest)
 
 
+def fibo(label: str, *servers: str) -> Subject:
+    """A peer of the suite that Windmill publishes, which is a program of its own."""
+    command = (str(PEER_PYTHON), str(HERE / "peers" / f"{label}.py"))
+    return Subject(label, command, n=400, quick_n=400, workloads=FIBO, servers=servers)
+
+
 def raw(broker: str, n: int) -> Subject:
     """The client library's own loop, without any orchestration."""
     label = f"raw_{broker}"
@@ -75,9 +82,11 @@ def oraculo_command() -> list[str]:
 def oraculo(broker: str = "", n: int = 5000) -> Subject:
     """On a fresh server of that broker, with the worker in another process; without one, embedded in one process."""
     if not broker:
-        return Subject("oraculo", tuple(oraculo_command()), n, quick_n=500, ours=True)
+        command = tuple(oraculo_command())
+        return Subject("oraculo", command, n, quick_n=500, workloads=(*ORCHESTRATIONS, *FIBO), ours=True)
     beside = (str(PEER_PYTHON), str(BESIDE), broker, *oraculo_command(), "--broker", "{url}")
-    return Subject(f"oraculo_{broker}", beside, n, quick_n=500, servers=(broker,), ours=True)
+    workloads = (*ORCHESTRATIONS, *FIBO)
+    return Subject(f"oraculo_{broker}", beside, n, quick_n=500, workloads=workloads, servers=(broker,), ours=True)
 
 
 def on_postgres(broker: str, n: int, engine: str = "local") -> Subject:
@@ -110,6 +119,9 @@ SUBJECTS = {
         peer("temporal", 300, 50, script="temporal_dev.py", widest=1000),
         peer("temporal_signals", 300, 50, "temporal", widest=5000),
         peer("dbos_sqlite", 500, 100),
+        fibo("celery_fibo", "redis"),
+        fibo("temporal_fibo"),
+        fibo("prefect_fibo"),
         peer("dbos_postgres", 500, 100, "postgres"),
         raw("redis", 200_000),
         raw("rabbitmq", 50_000),
@@ -135,6 +147,7 @@ SUITES = {
     "kafka": ["faststream_kafka", "raw_kafka", "oraculo_kafka"],
     "postgres": ["celery_redis", "dbos_postgres", "oraculo_postgres_redis"],
     "temporal": ["temporal_signals", "oraculo_temporal", "oraculo"],
+    "fibo": ["celery_fibo", "temporal_fibo", "prefect_fibo", "oraculo", "oraculo_redis"],
     "celery": ["celery_rabbitmq", "oraculo_celery_rabbitmq", "celery_redis", "oraculo_celery_redis"],
 }
 """Who is measured beside whom. The rows of a broker's suite all run on that broker; `embedded` needs no broker for
@@ -142,6 +155,8 @@ Oráculo, and shows it beside peers of every kind. `postgres` has Oráculo's jou
 engine `celery` beside Celery's own chord, each with two Celery processes; `temporal` the engine `temporal` beside a
 plain workflow that publishes each task in an activity and waits for its answer as a signal."""
 
+WORKLOADS = {"fibo": list(FIBO)}
+"""What a suite measures where it is not the usual."""
 WIDTHS = {"temporal": (1000, 5000)}
 """Widths of W2 where they are not the usual ones."""
 
