@@ -115,7 +115,10 @@ class Fleet:
         """What gets no answer is sent again with the same id, for ever."""
         name = f"pedido-{number}"
         body: dict[str, Any] = {"correlation_id": name, "timeout_s": 600}
-        if width:
+        if width and number % 2 == 0:
+            item = {"fonte": "bench_lento", "parametros": {"n": "${{ item }}"}}
+            body["tarefas"] = {"m": {"para_cada": list(range(width)), "faz": item}}
+        elif width:
             body["coletas"] = [{"fonte": "bench_lento", "parametros": {"n": n}} for n in range(width)]
         else:
             body["coletas"] = [{"fonte": f"bench_{one}", "parametros": {"n": number}} for one in "abc"]
@@ -203,7 +206,12 @@ class Fleet:
             result = self.server.result(name, PATIENCE)
             assert result["status"] == "concluida", (name, result["status"], result)
             if number > 0:
-                assert sorted(one["dados"]["n"] for one in result["coletas"]) == list(range(number))
+                data = (
+                    result["tarefas"]["m"]["resultados"]
+                    if "tarefas" in result
+                    else [one["dados"] for one in result["coletas"]]
+                )
+                assert [one["n"] for one in data] == list(range(number))
             else:
                 assert [one["dados"] for one in result["coletas"]] == [{"n": -number}] * 3
                 assert result["execucoes"][0]["resultado"]["soma"] == -3 * number, result

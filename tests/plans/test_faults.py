@@ -45,7 +45,7 @@ def faults(tarefas: dict[str, Any], **more: Any) -> list[str]:
         ),
         (
             {"fonte": "a", "depende": ["u"], "fan_in": {"mode": "al"}},
-            "tarefas.t.fan_in.mode: mode is 'al'; did you mean",
+            "tarefas.t.fan_in.mode: mode is 'al'; did you mean 'all'? allowed: todos (all)",
         ),
         ({"fonte": "a", "depende": ["u"], "fan_in": {"modo": "quorum"}}, "tarefas.t.fan_in: fan_in needs minimo"),
         ({"para_cada": "${{ u.dados }}"}, "tarefas.t: a task needs faz (do)"),
@@ -57,6 +57,10 @@ def faults(tarefas: dict[str, Any], **more: Any) -> list[str]:
         ({"para_cada": [1], "faz": CALL, "fan_in": {"modo": "fechadas"}}, "tarefas.t.fan_in.modo: modo is 'fechadas'"),
         ({"espera": {}}, "tarefas.t.espera: espera (wait) is one of sinal (signal)"),
         ({"espera": {"sinal": "a/b"}}, "tarefas.t.espera.sinal: sinal is a name of letters"),
+        (
+            {"espera": {"sinal": "s", "ao_expirar": "seguir"}},
+            "ao_expirar is 'seguir'; did you mean 'segue'? allowed: falha (fail), segue (continue)",
+        ),
         ({"espera": {"segundos": -1}}, "tarefas.t.espera.segundos: segundos is a number at least 0"),
         ({"espera": {"ate": "2026-01-01T00:00:00"}}, "tarefas.t.espera.ate: ate is an instant with its zone"),
         ({"wait": {"until": "soon"}}, "tarefas.t.wait.until: until is an instant with its zone"),

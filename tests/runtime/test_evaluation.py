@@ -133,7 +133,7 @@ def test_nothing_behind_a_false_condition_is_evaluated() -> None:
     ("task", "word", "said"),
     [
         ({"parametros": {"x": [{"y": "${{ a.dados.z }}"}]}}, "parametros.x.0.y", "there is no field 'z'"),
-        ({"quando": "${{ a.dados.n }}"}, "quando", "a condition is true or false"),
+        ({"quando": "${{ a.dados.n }}"}, "quando", "a condition is true or false, not 1"),
         ({"parametros": {"x": "${{ skipped.resultado.n }}"}}, "parametros.x", "[skipped: ignorada]"),
     ],
 )

@@ -31,7 +31,7 @@ def bulk(
         str | None, typer.Option("--from", help=t("o.retry-from"), show_default=False, metavar="falhas|inicio")
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help=t("o.undo"))] = False,
-    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    motivo: Annotated[str, typer.Option("--reason", "--motivo", help=t("o.motivo"), show_default=False)] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help=t("o.bulk-dry-run"))] = False,
     yes: Yes = False,
     url: Url = None,

@@ -15,7 +15,7 @@ from oraculo.client.client import Client
 from oraculo.client.results import DeadLetterCount, DeadLetterDetails
 
 Fila = Annotated[str | None, typer.Option(help=t("o.fila"), show_default=False)]
-Motivo = Annotated[str | None, typer.Option(help=t("o.reason"), show_default=False)]
+Motivo = Annotated[str | None, typer.Option("--reason", "--motivo", help=t("o.reason"), show_default=False)]
 Ids = Annotated[list[int] | None, typer.Argument(metavar="ID…", show_default=False)]
 All = Annotated[bool, typer.Option("--all", help=t("o.all"))]
 DEAD_LETTERS_PER_PAGE = 200

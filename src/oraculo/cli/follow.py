@@ -80,7 +80,7 @@ def watch(
 
 def cancel(
     correlation_id: Id,
-    motivo: Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)] = "",
+    motivo: Annotated[str, typer.Option("--reason", "--motivo", help=t("o.motivo"), show_default=False)] = "",
     undo: Annotated[bool, typer.Option("--undo", help=t("o.undo"))] = False,
     url: Url = None,
     json: AsJson = False,

@@ -13,8 +13,8 @@ from oraculo.cli.output import AsJson, Url, emit, say
 from oraculo.cli.texts import t
 
 Id = Annotated[str, typer.Argument(metavar="ID")]
-By = Annotated[str, typer.Option(help=t("o.por"), show_default=False)]
-Reason = Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)]
+By = Annotated[str, typer.Option("--by", "--por", help=t("o.por"), show_default=False)]
+Reason = Annotated[str, typer.Option("--reason", "--motivo", help=t("o.motivo"), show_default=False)]
 Task = Annotated[str | None, typer.Option("--task", "--tarefa", help=t("o.decided-task"), show_default=False)]
 
 

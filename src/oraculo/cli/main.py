@@ -47,7 +47,7 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
         ("bulk", "bulk:bulk", Scope.RUN_CANCEL, "oraculo bulk retry --status erro --since 24h --dry-run"),
         ("signal", "human_input:signal", Scope.RUN_SIGNAL, """oraculo signal abc123 revisao --data '{"nota": 7}'"""),
         ("approve", "human_input:approve", Scope.PLAN_APPROVE, "oraculo approve abc123 --por ana --task pagar"),
-        ("reject", "human_input:reject", Scope.PLAN_APPROVE, "oraculo reject abc123 --por ana --motivo 'risco alto'"),
+        ("reject", "human_input:reject", Scope.PLAN_APPROVE, "oraculo reject abc123 --by ana --reason 'too risky'"),
         ("workers", "workers:workers", Scope.SYSTEM_READ, "oraculo workers --capability python"),
         ("drain", "workers:drain", Scope.QUEUE_PAUSE, "oraculo drain youtube-1 --motivo 'vai reiniciar'"),
         ("undrain", "workers:undrain", Scope.QUEUE_PAUSE, "oraculo undrain youtube-1"),

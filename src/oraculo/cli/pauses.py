@@ -14,7 +14,7 @@ from oraculo.cli.texts import t
 from oraculo.client.client import Client
 from oraculo.client.pause_results import DestinationPauseAnswer, PauseAnswer
 
-Motivo = Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)]
+Motivo = Annotated[str, typer.Option("--reason", "--motivo", help=t("o.motivo"), show_default=False)]
 Run = Annotated[
     str | None, typer.Argument(help=t("o.pause-id"), metavar="[ID]", autocompletion=ids, show_default=False)
 ]

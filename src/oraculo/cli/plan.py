@@ -10,7 +10,7 @@ from rich.text import Text
 
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.output import AsJson, emit, note, out, safe, say
-from oraculo.cli.plan_files import PlanFile, read_file, show_faults, words_of
+from oraculo.cli.plan_files import PlanFile, fault_count_of, read_file, show_faults, words_of
 from oraculo.cli.texts import t
 from oraculo.plans.drawing.mermaid import mermaid as as_mermaid
 from oraculo.plans.drawing.outline import PlanOutline, outline
@@ -53,7 +53,7 @@ def request_of(found: PlanFile) -> RequestDocument:
     """The request in the file; its faults on standard error and exit status 1 when it has any."""
     if found.reading.request is None:
         show_faults(found)
-        raise CommandError(t("plan-faults", file=found.name, count=found.reading.fault_count))
+        raise CommandError(fault_count_of(found))
     return found.reading.request
 
 
@@ -118,4 +118,4 @@ def _show(found: PlanFile) -> None:
         return
     if reading.fault_count > len(reading.faults):
         note(t("plan-more", count=reading.fault_count - len(reading.faults)))
-    note(t("plan-faults", file=found.name, count=reading.fault_count))
+    note(fault_count_of(found))

@@ -60,7 +60,7 @@ def plan_request(file: str) -> dict[str, Any]:
     if found.reading.fault_count:
         show_faults(found)
         code = Exit.FAILED if isinstance(data, dict) else Exit.USAGE
-        raise CommandError(t("plan-faults", file=found.name, count=found.reading.fault_count), code)
+        raise CommandError(fault_count_of(found), code)
     if not isinstance(data, dict):
         raise CommandError(f"{file}: an object is needed", Exit.USAGE)
     return data
@@ -70,6 +70,12 @@ def is_named_plan(value: Any) -> bool:
     """Whether the request has `tarefas`, in either vocabulary; a plan of Fluxo C has `tasks` of its own."""
     named = isinstance(value, dict) and any(word in value for word in ("tarefas", field_in("en", "tarefas")))
     return named and not is_plan(value)
+
+
+def fault_count_of(found: PlanFile) -> str:
+    """How many faults a file has, in a sentence."""
+    count = found.reading.fault_count
+    return t("plan-fault" if count == 1 else "plan-faults", file=found.name, count=count)
 
 
 def show_faults(found: PlanFile) -> None:

@@ -28,6 +28,7 @@ PLAN_TEXTS: dict[str, tuple[str, str]] = {
         "Um plano em JSON, YAML ou Python (.json, .yaml, .yml, .py, que é executado), ou - para a entrada padrão.",
     ),
     "plan-ok": ("{file}: in order", "{file}: em ordem"),
+    "plan-fault": ("{file}: 1 fault", "{file}: 1 falha"),
     "plan-faults": ("{file}: {count} faults", "{file}: {count} falhas"),
     "plan-more": ("{count} more faults are not shown", "mais {count} falhas não são mostradas"),
     "warning": ("warning", "aviso"),

@@ -12,7 +12,7 @@ from oraculo.cli.texts import t
 from oraculo.client.worker_results import WorkerStatus
 
 Worker = Annotated[str, typer.Argument(help=t("o.worker-name"), metavar="WORKER")]
-Motivo = Annotated[str, typer.Option(help=t("o.motivo"), show_default=False)]
+Motivo = Annotated[str, typer.Option("--reason", "--motivo", help=t("o.motivo"), show_default=False)]
 
 
 def workers(

@@ -86,7 +86,7 @@ def hint(word: str, choices: Iterable[str]) -> str:
     """`did you mean 'x'? ` or nothing."""
     known = list(choices)
     near = get_close_matches(word[:100], known, 1) if len(known) <= HINT_MAX_CHOICES else []
-    return f"did you mean {near[0]!r}? " if near else ""
+    return f"did you mean {str(near[0])!r}? " if near else ""
 
 
 def listed(choices: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from oraculo.core.resolution import Obstacle
 from oraculo.core.vocabulary import Status
 from oraculo.errors import ExpressionCostError, ExpressionError
 from oraculo.expressions import EVALUATION_MAX_UNITS, VALUE_MAX_BYTES, Template, Use, parse_template
+from oraculo.plans.faults import shown as shown_value
 from oraculo.runtime.evaluation_names import TaskView
 from oraculo.wire import strict_json
 
@@ -57,7 +58,8 @@ class Evaluator:
     def condition(self, condition: bool | str, word: str = "quando") -> bool:
         value = condition if isinstance(condition, bool) else self.text(condition, word)
         if not isinstance(value, bool):
-            raise FaultError(word, str(condition)[:EXPRESSION_SHOWN_CHARS], "a condition is true or false")
+            detail = f"a condition is true or false, not {shown_value(value)}"
+            raise FaultError(word, str(condition)[:EXPRESSION_SHOWN_CHARS], detail)
         return value
 
     def written(self, template: bytes, word: str) -> bytes:
