@@ -325,6 +325,10 @@ class Oraculo:
         """True once it has started, until it is closed."""
         return self._parts is not None
 
+    def is_ready(self) -> bool:
+        """Return whether requests can be taken: it has started and does not stop."""
+        return self._parts is not None and self._parts.engine.is_ready()
+
     def status(self) -> EngineStatus:
         """Return a snapshot of the engine."""
         return self._opened.engine.status()

@@ -67,13 +67,17 @@ def actor_of(request: Request) -> Actor:
 class GuardedRoute(APIRoute):
     """A route that asks the actor of a request for the declared scope before anything of the request is read."""
 
-    async def handle(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+    def refuse(self, scope: AsgiScope) -> None:
+        """Raise the problem `forbidden` unless the caller may do this."""
         need = _DECLARED.get(self.endpoint)
         if need is not None and scope["method"] in (self.methods or ()):
             wanted = need.of(scope["path_params"])
             actor: Actor = scope["state"]["actor"]
             if wanted not in actor.scopes:
                 raise ProblemError("forbidden", f"the scope {wanted} is needed", scope=wanted)
+
+    async def handle(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        self.refuse(scope)
         await super().handle(scope, receive, send)
 
 

@@ -129,6 +129,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # ours is in Traced and in /metrics
     )
     app.state.oraculo = oraculo
     app.state.waits = Waits()

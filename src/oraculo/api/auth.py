@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import urlencode, urlsplit
 
 from starlette.datastructures import Headers
@@ -36,6 +37,7 @@ LOGIN_PATH = "/login"
 STATIC_PREFIX = "/static/"
 FORM_PREFIX = "/ui/"  # forms of pages: each carries the token in a field, and checks it (dashboard/forms.py)
 API_KEY_MIN_CHARS = 32  # beyond loopback; one of this length cannot be guessed
+HOSTS_KEPT = 64  # headers Host that were judged
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Names under these belong to no one, so a browser cannot be led here by one (RFC 6761). Names of one word and those
 # under .local and .internal do: a name server of the local network can point them here.
@@ -104,6 +106,7 @@ class Auth:
         self._users = users
         own = (settings.host, urlsplit(settings.url).hostname or "")
         self._hosts = frozenset(name.strip("[]").lower() for name in own if name)
+        self._answers_for = lru_cache(HOSTS_KEPT)(self._answers_for_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -185,7 +188,7 @@ class Auth:
     async def _by_origin(self, scope: Scope) -> Actor | ProblemError:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if not self._answers_for(_hostname(f"//{host}")):
+        if not self._answers_for(host):
             return ProblemError(
                 "wrong_host", f"Host {host[:100]!r}; set ORACULO_URL to the address you use, or set ORACULO_API_KEY"
             )
@@ -205,8 +208,9 @@ class Auth:
         given = [credential for credential in _credentials(scope) if is_key(credential.decode("latin-1"))]
         return await self._judged(given, address_of(scope)) if given else LOCAL
 
-    def _answers_for(self, name: str | None) -> bool:
+    def _answers_for_host(self, host: str) -> bool:
         """Refuse a host name that the settings do not know: it could be owned by an attacker (DNS rebinding)."""
+        name = _hostname(f"//{host}")
         if name is None:
             return False
         if name in self._hosts or name == "localhost" or name.endswith(UNOWNED_SUFFIXES):

@@ -39,7 +39,8 @@ class BodyBudget:
 
 async def read(request: Request, limit: int = MAX_BYTES) -> bytes:
     """All of the body, or the problem as soon as it is one: 408, 413 or 415."""
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    headers = request.headers
+    encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise ProblemError("unsupported_content_encoding", f"Content-Encoding {encoding[:40]!r}; send it as it is")
     declared = request.headers.get("content-length", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Header
+from fastapi import Depends, Header, Request
 
 from oraculo.core.sentences import DEFAULT_LANGUAGE, Language
 
@@ -31,10 +31,15 @@ def _quality(parameters: str) -> float:
         return 0.0
 
 
-async def _of_header(
+async def header_language(
     accept_language: Annotated[str, Header(description="language of sentences: `pt` (default) or `en`")] = "",
 ) -> Language:
     return preferred_language(accept_language, DEFAULT_LANGUAGE)
 
 
-ReaderLanguage = Annotated[Language, Depends(_of_header)]
+def reader_language(request: Request) -> Language:
+    """The language that a request asks for."""
+    return preferred_language(request.headers.get("accept-language", ""), DEFAULT_LANGUAGE)
+
+
+ReaderLanguage = Annotated[Language, Depends(header_language)]

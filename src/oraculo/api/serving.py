@@ -17,7 +17,7 @@ from oraculo.wire import strict_json
 async def running(request: Request) -> Oraculo:
     """The orchestrator as the tenant of the caller sees it, once it has started and until it stops; 503 otherwise."""
     oraculo: Oraculo = request.app.state.oraculo
-    if not oraculo.is_open or not oraculo.status().ready:
+    if not oraculo.is_ready():
         raise ProblemError("not_ready", "see /ready")
     return oraculo.within(actor_of(request).tenant)
 

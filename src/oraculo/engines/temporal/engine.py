@@ -90,6 +90,9 @@ class TemporalEngine:
         await self.connection.stop_working()
         await self.kernel.stop(patience)
 
+    def is_ready(self) -> bool:
+        return self.kernel.is_ready()
+
     def status(self) -> EngineStatus:
         since = self.connection.failing_since
         outage = None if since is None else Outage("temporal", self.connection.address.target, since)

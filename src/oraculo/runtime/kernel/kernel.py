@@ -209,6 +209,9 @@ class Kernel:
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
+    def is_ready(self) -> bool:
+        return self._ready
+
     def status(self) -> EngineStatus:
         return EngineStatus(
             ready=self._ready,
