@@ -13,6 +13,7 @@ import pytest
 
 from cli.processes import Cli
 from oraculo.adapters.brokers.connect import broker_of
+from oraculo.bench import cost, offered, processes
 from oraculo.bench.place import Place, opened
 from oraculo.bench.workloads import percentiles
 from oraculo.errors import OraculoError
@@ -51,6 +52,37 @@ def test_on_a_broker_with_workers_in_other_processes(alone: Cli, redis: str) -> 
     assert (figures["broker"], figures["worker_processes"]) == ("redis", 2)
     assert figures["durability"] in ("crash-safe", "power-safe")
     assert figures["versions"]["redis"]
+
+
+@pytest.mark.usefixtures("as_before")
+async def test_latencies_at_offered_rates_count_from_when_a_request_was_due() -> None:
+    found = await offered.rates(40, lambda _: None, Place())
+    assert found["offered_80"] == pytest.approx(found["highest_per_second"] * 0.8, rel=0.01)
+    for share in offered.SHARES:
+        assert 0 < found[f"p50_ms_{share}"] <= found[f"p95_ms_{share}"] <= found[f"p99_ms_{share}"]
+        assert found[f"done_{share}"] > 0
+
+
+@pytest.mark.usefixtures("as_before")
+async def test_the_first_step_and_the_gaps_between_steps() -> None:
+    found = await offered.steps(2, lambda _: None, Place())
+    assert (found["runs"], found["steps"]) == (2, 10)
+    assert 0 < found["ttfs_p50_ms"] <= found["ttfs_max_ms"] and 0 < found["stso_p50_ms"] <= found["stso_max_ms"]
+
+
+@pytest.mark.usefixtures("as_before")
+async def test_what_an_orchestration_costs_each_part() -> None:
+    found = await cost.cost(30, lambda _: None, Place())
+    assert found["cpu_ms_each"] > 0 and found["stored_bytes_each"] > 0
+    assert found["steps_each"] >= 3  # the start, the collects, the execute
+    assert 0 < found["transactions_each"] <= found["steps_each"]
+
+
+def test_the_processor_time_of_a_process_and_of_its_ended_children() -> None:
+    own = processes.processor_seconds(os.getpid())
+    assert own is not None and own > 0
+    assert (processes.processor_seconds(os.getpid(), ended_children=True) or 0) >= own
+    assert processes.processor_seconds(2**22 + 1) is None
 
 
 def test_profiles_of_both_sides(alone: Cli, redis: str, tmp_path: Path) -> None:

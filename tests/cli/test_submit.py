@@ -172,7 +172,9 @@ def test_signals_and_decisions_of_tasks(cli: Cli) -> None:
     assert cli("signal", "espera-1", "revisao", "--data", "{").returncode == 2
     unknown = cli("signal", "espera-1", "outro")
     assert unknown.returncode == 1 and "revisao" in unknown.stderr
-    assert cli("approve", "espera-1", "--task", "b", "--by", "ana", "--reason", "checked").stdout == "espera-1 approved\n"
+    assert (
+        cli("approve", "espera-1", "--task", "b", "--by", "ana", "--reason", "checked").stdout == "espera-1 approved\n"
+    )
     assert cli("approve", "espera-1", "--task", "ok").returncode == 0
     eventually(lambda: cli.json("show", "espera-1")["agregado"]["saida"] == 7)
 

@@ -30,11 +30,11 @@ async def chain(n: int, progress: Progress, place: Place) -> Figures:
     late: list[tuple[float, float]] = []
     seconds: list[float] = []
     async with opened(place) as stage:
-        await _run(stage.oraculo, work.chained(10, "bench_passo", {}))
+        await run_plan(stage.oraculo, work.chained(10, "bench_passo", {}))
         for _ in range(CHAIN_REPEATS):
             progress(f"CHAIN: {n} tasks, one after the other")
             work.STEPS.clear()
-            seconds.append(await _run(stage.oraculo, work.chained(n, "bench_passo", {})))
+            seconds.append(await run_plan(stage.oraculo, work.chained(n, "bench_passo", {})))
             steps = work.STEPS
             gaps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(steps)]
             early += gaps[9 : 9 + GAPS_COMPARED]
@@ -95,7 +95,7 @@ async def _fibonacci(oraculo: Oraculo, request: dict[str, Any], n: int) -> float
     return seconds
 
 
-async def _run(oraculo: Oraculo, request: dict[str, Any]) -> float:
+async def run_plan(oraculo: Oraculo, request: dict[str, Any]) -> float:
     """The seconds from handing in a plan to having its result."""
     return (await _timed(oraculo, request))[0]
 

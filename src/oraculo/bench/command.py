@@ -17,7 +17,7 @@ from rich.table import Table
 
 from oraculo import logs
 from oraculo.adapters.brokers.registry import plugin_of, scheme_of
-from oraculo.bench import chains, profiles, workloads
+from oraculo.bench import profiles
 from oraculo.bench.place import MEMORY, Place
 from oraculo.errors import MissingExtraError
 from oraculo.settings.settings import load
@@ -34,6 +34,9 @@ class Workload(StrEnum):
     AGE = "AGE"
     INFLIGHT = "INFLIGHT"
     LOAD = "LOAD"
+    RATES = "RATES"
+    STEPS = "STEPS"
+    COST = "COST"
     ALL = "all"
 
 
@@ -48,9 +51,13 @@ SIZES = {
     "AGE": 100_000,
     "INFLIGHT": 10_000,
     "LOAD": 5000,
+    "RATES": 5000,
+    "STEPS": 100,
+    "COST": 5000,
 }
+MODULES = {"CHAIN": "chains", "FIBO": "chains", "RATES": "offered", "STEPS": "offered", "COST": "cost"}
 DEFAULT_WORKLOADS = ("W1", "W2", "SEQ", "LOAD")
-ANYWHERE = (*DEFAULT_WORKLOADS, "FIBO")  # on any broker
+ANYWHERE = (*DEFAULT_WORKLOADS, "FIBO", "RATES", "COST")  # on any broker
 
 
 def command(
@@ -116,8 +123,8 @@ def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
 
 
 def _workload(name: str, http: bool) -> Any:
-    local = chains if name in ("CHAIN", "FIBO") else workloads
-    found = getattr(import_module("oraculo.bench.over_http") if http else local, name.lower(), None)
+    local = MODULES.get(name, "workloads")
+    found = getattr(import_module(f"oraculo.bench.{'over_http' if http else local}"), name.lower(), None)
     if found is None:
         raise typer.BadParameter(f"{name} has no form over HTTP; W1 and SEQ have")
     return found

@@ -18,6 +18,16 @@ from oraculo.errors import OraculoError
 START_TIMEOUT_S, STOP_TIMEOUT_S = 30.0, 30.0  # seconds that a worker may take
 
 
+def processor_seconds(pid: int, *, ended_children: bool = False) -> float | None:
+    """The processor time of a process so far, with that of its children that have ended or without; None where /proc
+    does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return sum(map(int, fields[11 : 15 if ended_children else 13])) / os.sysconf("SC_CLK_TCK")
+
+
 @dataclass(slots=True)
 class WorkerProcess:
     """What it says on standard error is shown only when it fails."""
@@ -27,11 +37,7 @@ class WorkerProcess:
 
     def cpu(self) -> float | None:
         """Seconds of processor time used so far; None where /proc does not tell."""
-        try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self.process.pid)
 
     async def ready(self) -> None:
         """It says so in one line on standard output."""

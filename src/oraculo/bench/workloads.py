@@ -34,7 +34,8 @@ def _check(body: bytes, received: int, total: int) -> None:
         raise OraculoError(f"a benchmark orchestration ended wrong: {body[:300]!r}")
 
 
-async def _one(oraculo: Oraculo) -> bytes:
+async def run_one(oraculo: Oraculo) -> bytes:
+    """One W1 orchestration, its result checked."""
     accepted = await oraculo.submit(REQUEST)
     body = await _ended(oraculo, accepted.run)
     _check(body, len(COLLECTORS), len(COLLECTORS))
@@ -51,12 +52,12 @@ async def _ended(oraculo: Oraculo, run: int) -> bytes:
 async def w1(n: int, progress: Progress, place: Place) -> Figures:
     async with opened(place) as stage:
         oraculo = stage.oraculo
-        await asyncio.gather(*(_one(oraculo) for _ in range(50)))  # warm up
+        await asyncio.gather(*(run_one(oraculo) for _ in range(50)))  # warm up
         progress(f"W1: {n} orchestrations at once")
         cpu, worker_cpu = time.process_time(), stage.worker_cpu()
         started = time.perf_counter()
         with stage.profiled():
-            await asyncio.gather(*(_one(oraculo) for _ in range(n)))
+            await asyncio.gather(*(run_one(oraculo) for _ in range(n)))
         seconds = time.perf_counter() - started
         figures = {
             "workload": "W1",
@@ -66,7 +67,7 @@ async def w1(n: int, progress: Progress, place: Place) -> Figures:
             "per_second": round(n / seconds, 1),
             "messages_per_second": round(n * MESSAGES_PER_RUN / seconds),
             "cpu_ms_each": round((time.process_time() - cpu) / n * 1000, 4),
-            "rss_mib": _rss(),
+            "rss_mib": peak_rss_mib(),
         }
         worker_cpu_now = stage.worker_cpu()
         if worker_cpu is not None and worker_cpu_now is not None:
@@ -77,13 +78,13 @@ async def w1(n: int, progress: Progress, place: Place) -> Figures:
 async def seq(n: int, progress: Progress, place: Place) -> Figures:
     async with opened(place) as stage:
         for _ in range(10):
-            await _one(stage.oraculo)
+            await run_one(stage.oraculo)
         progress(f"SEQ: {n} orchestrations, one after another")
         times = []
         with stage.profiled():
             for _ in range(n):
                 started = time.perf_counter()
-                await _one(stage.oraculo)
+                await run_one(stage.oraculo)
                 times.append((time.perf_counter() - started) * 1000)
         return {"workload": "SEQ", **stage.facts, "orchestrations": n, **percentiles(times)}
 
@@ -91,7 +92,7 @@ async def seq(n: int, progress: Progress, place: Place) -> Figures:
 async def load(n: int, progress: Progress, place: Place) -> Figures:
     """So many in flight at all times, each begun when another one ended: latency while there is work to do."""
     async with opened(place) as stage:
-        await asyncio.gather(*(_one(stage.oraculo) for _ in range(50)))  # warm up
+        await asyncio.gather(*(run_one(stage.oraculo) for _ in range(50)))  # warm up
         progress(f"LOAD: {n} orchestrations, {LOAD_IN_FLIGHT} in flight")
         times: list[float] = []
         left = iter(range(n))
@@ -99,7 +100,7 @@ async def load(n: int, progress: Progress, place: Place) -> Figures:
         async def client() -> None:
             for _ in left:
                 began = time.perf_counter()
-                await _one(stage.oraculo)
+                await run_one(stage.oraculo)
                 times.append((time.perf_counter() - began) * 1000)
 
         started = time.perf_counter()
@@ -112,7 +113,7 @@ async def load(n: int, progress: Progress, place: Place) -> Figures:
 
 async def w2(n: int, progress: Progress, place: Place) -> Figures:
     async with opened(place) as stage:
-        await asyncio.gather(*(_one(stage.oraculo) for _ in range(20)))  # warm up
+        await asyncio.gather(*(run_one(stage.oraculo) for _ in range(20)))  # warm up
         progress(f"W2: one orchestration {n} wide, and its fan-in")
         with stage.profiled():
             seconds = await _wide(stage.oraculo, n)
@@ -145,7 +146,7 @@ async def width(n: int, progress: Progress, place: Place) -> Figures:
     for _ in range(3):
         async with opened(place) as stage:
             oraculo = stage.oraculo
-            await _one(oraculo)
+            await run_one(oraculo)
             progress(f"WIDTH: {n // 10} orchestrations 10 wide")
             request = requests.parse(wide(10, fan_in=False))
             started = time.perf_counter()
@@ -165,7 +166,7 @@ async def map(n: int, progress: Progress, place: Place) -> Figures:
     broad: list[tuple[float, float]] = []
     for _ in range(3):
         async with opened(place) as stage:
-            await _one(stage.oraculo)
+            await run_one(stage.oraculo)
             progress(f"MAP: {n // 10} maps of 10 items")
             narrow.append(await _mapped(stage.oraculo, 10, n // 10))
             progress(f"MAP: one map of {n} items")
@@ -207,7 +208,7 @@ async def age(n: int, progress: Progress, place: Place) -> Figures:
     """Listing, showing and submitting: empty, then with N finished orchestrations."""
     async with opened(place) as stage:
         oraculo = stage.oraculo
-        await asyncio.gather(*(_one(oraculo) for _ in range(200)))
+        await asyncio.gather(*(run_one(oraculo) for _ in range(200)))
         young = await _everyday(oraculo)
         done = 200
         while done < n:
@@ -241,7 +242,7 @@ async def _everyday(oraculo: Oraculo) -> dict[str, float]:
         await oraculo.show(newest)
 
     async def submitting() -> None:
-        await _one(oraculo)
+        await run_one(oraculo)
 
     figures = {}
     for name, action in (("list", listing), ("show", showing), ("submit", submitting)):
@@ -261,7 +262,8 @@ def percentiles(times: Sequence[float]) -> Figures:
     return {**{name: round(ordered[rank], 3) for name, rank in ranks.items()}, "max_ms": round(ordered[-1], 3)}
 
 
-def _rss() -> float:
+def peak_rss_mib() -> float:
+    """The most memory that this process has had."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
@@ -269,5 +271,5 @@ def _rss_now() -> float:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
-        return _rss()
+        return peak_rss_mib()
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 1024 / 1024, 1)
