@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from xml.dom import minidom
 
-from benchmarks import report
+from benchmarks import performance, plots, report, scaling_model
 
 
 def step(subject: str, workload: str, result: dict[str, float] | None, *, repeat: int = 1, order: int = 0) -> Any:
@@ -67,3 +68,43 @@ def test_figures_are_replaced_where_they_stand_and_else_appended() -> None:
         "# Measured\n\n## On Redis Streams\n\n<!-- figures: redis -->\nnew\n<!-- end of figures: redis -->\n"
         "\nwhat limits it\n"
     )
+
+
+PARTS = {
+    "orchestrator_cpu_ms_each": 0.5,
+    "worker_cpu_ms_each": 0.2,
+    "database_cpu_ms_each": 0.3,
+    "broker_cpu_ms_each": 0.1,
+    "steps_each": 5.0,
+    "tail_hold_ms": 1.0,
+    "tail_hold_ms_each_step": 0.01,
+}
+
+
+def test_the_page_of_performance_is_what_the_records_make_of_it() -> None:
+    for path, text in performance.written().items():
+        assert path.read_text() == text, f"{path.name}: run python -m benchmarks.performance"
+
+
+def test_pictures_are_xml_with_a_bar_or_a_point_for_each_value() -> None:
+    bars = minidom.parseString(plots.bars("<a> & b", {"celery": 10.0, "oraculo": 1000.0}, "/s"))
+    assert [bar.getAttribute("fill") for bar in bars.getElementsByTagName("rect")] == [plots.OTHERS, plots.OURS]
+    drawn = minidom.parseString(plots.lines("t", {"one": [(10, 1.0), (100, 20.0)]}, "x", "y"))
+    assert len(drawn.getElementsByTagName("circle")) == 2
+
+
+def test_the_lowest_limit_of_many_replicas_is_not_the_replicas() -> None:
+    few, many = scaling_model.limits(PARTS, 2), scaling_model.limits(PARTS, 1000)
+    assert (few[0].part, few[0].per_second) == ("replicas", 4000)
+    assert many[0].part == "one Redis" and few[-1].per_second < many[-1].per_second
+
+
+def test_a_step_waits_for_the_turns_of_the_other_replicas() -> None:
+    def played(replicas: int) -> scaling_model.Played:
+        return scaling_model.Simulation(PARTS, replicas, 1000.0).run(seconds=1.5, warm_up=0.5)
+
+    few, many = played(5), played(50)
+    assert few == played(5)  # the seed decides
+    assert many.wait_p50_s > 4 * few.wait_p50_s
+    assert few.done > 900 and few.tail_busy > 0.5
+    assert few.wait_p99_s >= few.wait_p50_s > 0.001
