@@ -62,18 +62,20 @@ def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], acros
             f"<text x='{across_at(x):.1f}' y='{height - bottom + 22}' {FONT} text-anchor='middle' fill='{TEXT}'>"
             f"{x:g}</text>"
         )
-    for colour, (name, points) in zip(PALETTE, series.items(), strict=False):
+    for colour, points in zip(PALETTE, series.values(), strict=False):
         path = " ".join(f"{across_at(x):.1f},{up_at(y):.1f}" for x, y in points)
         parts.append(f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='2'/>")
         parts += [f"<circle cx='{across_at(x):.1f}' cy='{up_at(y):.1f}' r='3' fill='{colour}'/>" for x, y in points]
-        x, y = points[-1]
-        parts.append(
-            f"<text x='{across_at(x) + 10:.1f}' y='{up_at(y) + 4:.1f}' {FONT} fill='{colour}'>{escape(name)}</text>"
-        )
+    below = float(height)
+    ends = sorted(zip(PALETTE, series.items(), strict=False), key=lambda one: one[1][1][-1][1])
+    for colour, (name, points) in ends:  # the lowest first; no label stands on another
+        below = min(up_at(points[-1][1]) + 4, below - 16)
+        x = across_at(points[-1][0]) + 10
+        parts.append(f"<text x='{x:.1f}' y='{below:.1f}' {FONT} fill='{colour}'>{escape(name)}</text>")
     parts += [
         f"<text x='{70 + (WIDTH - 250) / 2}' y='{height - 12}' {FONT} text-anchor='middle' fill='{TEXT}'>"
         f"{escape(across)}</text>",
-        f"<text x='0' y='{TOP - 6}' {FONT} fill='{TEXT}'>{escape(up)}</text>",
+        f"<text x='0' y='{TOP - 8}' {FONT} fill='{TEXT}'>{escape(up)}</text>",
     ]
     return _svg(height, title, parts)
 

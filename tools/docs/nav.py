@@ -25,7 +25,16 @@ CHAPTERS: dict[str, list[str]] = {
     "Brokers": [f"brokers/{name}.md" for name in ("rabbitmq", "redis", "nats", "kafka", "failover", "writing-one")],
     "Operate": [
         *(f"deploy/{name}.md" for name in ("image", "compose", "kubernetes", "systemd", "proxy")),
-        *("scaling.md", "performance.md", "postgres.md", "security.md", "audit.md", "policies.md", "upgrading.md", "releasing.md"),
+        *(
+            "scaling.md",
+            "performance.md",
+            "postgres.md",
+            "security.md",
+            "audit.md",
+            "policies.md",
+            "upgrading.md",
+            "releasing.md",
+        ),
     ],
     "Reference": [
         "settings.md",
