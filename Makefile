@@ -11,10 +11,12 @@ SUITE  ?= embedded
 NEW_ENOUGH := import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed; make PYTHON=python3.12 uses another one than " + sys.executable)
 KILLS  ?= 30
 MESSAGES ?= 10000000
+FUZZ   ?= 60
+EXAMPLES ?= 100
 # Tests and commands start hundreds of processes: modules are compiled once, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-neighbours docs site dashboards chart services hooks lock clean help \
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-neighbours fuzz docs site dashboards chart services hooks lock clean help \
   services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
@@ -110,6 +112,10 @@ chaos: $(STAMP) services ## every test of faults in its long form, to the end; g
 soak: $(STAMP) services ## MESSAGES through the in-process broker and Redis Streams with retention on: does anything grow?
 	@$(BIN)/python -m benchmarks.soak --broker memory --messages $(MESSAGES) --folder .soak/memory
 	@$(BIN)/python -m benchmarks.soak --broker redis --messages $(MESSAGES) --folder .soak/redis
+
+fuzz: $(STAMP) ## what chance makes of messages, documents and requests, for FUZZ seconds a reader (60: about an hour on one core)
+	@ORACULO_FUZZ_SECONDS=$(FUZZ) ORACULO_FUZZ_SEED=$${ORACULO_FUZZ_SEED:-$$(date +%s)} ORACULO_TEST_EXAMPLES=$(EXAMPLES) \
+	  $(BIN)/pytest -n $(JOBS) --dist worksteal tests/security/test_fuzz.py tests/security/test_fuzz_routes.py tests/api/test_schemathesis.py
 
 bench-neighbours: $(STAMP) ## p99 of a tenant beside one at 50 times its quota, 1,100 half-open connections, 200 slow bodies
 	@$(BIN)/python -m benchmarks.neighbours

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from oraculo.errors import WireError
@@ -57,9 +58,7 @@ def checked(schema: Any) -> dict[str, Any]:
     size = len(strict_json.compact(schema))
     if size > SCHEMA_MAX_BYTES:
         raise WireError("invalid_field", f"parametros: a schema has at most {SCHEMA_MAX_BYTES} bytes, this one {size}")
-    for reference in _references(schema):
-        if _found(schema, reference) is None:
-            raise WireError("invalid_field", f"parametros: {reference[:80]!r} refers to nothing inside of the schema")
+    _check_shapes(schema)
     return schema
 
 
@@ -77,13 +76,12 @@ class _Check:
         self._steps = 0
 
     def of(self, schema: Any, value: Any, path: str, level: int) -> list[SchemaFault]:
-        self._steps += 1
-        if self._steps > CHECK_MAX_STEPS or level > CHECK_MAX_LEVELS:
-            raise _TooLongError
+        self._count(1, level)
         if schema is False:
             return [SchemaFault(path, "nothing is allowed here")]
         if not isinstance(schema, dict) or (isinstance(value, str) and OPENING in value):
             return []
+        self._count(len(schema.get("enum", ())) + len(schema.get("required", ())), level)
         found = [*self._kind(schema, value, path)]
         if found:
             return found
@@ -97,6 +95,11 @@ class _Check:
         elif isinstance(value, list):
             found += self._items(schema, value, path, level)
         return found
+
+    def _count(self, steps: int, level: int = 0) -> None:
+        self._steps += steps
+        if self._steps > CHECK_MAX_STEPS or level > CHECK_MAX_LEVELS:
+            raise _TooLongError
 
     @staticmethod
     def _kind(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[SchemaFault]:
@@ -142,6 +145,7 @@ class _Check:
             if name in known:
                 found += self.of(known[name], inner, _below(path, name), level + 1)
             elif others is False:
+                self._count(len(known))
                 allowed = ", ".join(known) or "none"
                 found.append(SchemaFault(_below(path, name), f"there is no such parameter; allowed: {allowed}"))
             else:
@@ -167,19 +171,83 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return strict_json.dumps(value).decode()[:VALUE_SHOWN_CHARS]
+    return strict_json.dumps(_beginning(value)).decode()[:VALUE_SHOWN_CHARS]
 
 
-def _references(schema: Any) -> Iterator[str]:
-    stack = [schema]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, dict):
-            if isinstance(reference := one.get("$ref"), str):
-                yield reference
-            stack.extend(one.values())
-        elif isinstance(one, list):
-            stack.extend(one)
+def _beginning(value: Any, levels: int = 4) -> Any:
+    """As much of a value as is shown at most: each part of it has a letter or more."""
+    if isinstance(value, str):
+        return value[:VALUE_SHOWN_CHARS]
+    few = VALUE_SHOWN_CHARS // 4 if levels == 4 else 4
+    if isinstance(value, list):
+        return [_beginning(one, levels - 1) for one in value[:few]] if levels else []
+    if isinstance(value, dict):
+        return {
+            name[:VALUE_SHOWN_CHARS]: _beginning(value[name], levels - 1)
+            for name in islice(value, few if levels else 0)
+        }
+    return value
+
+
+# -- what a schema may be ----------------------------------------------------------------------------------------------
+
+
+def _check_shapes(root: dict[str, Any]) -> None:
+    """Raise WireError unless every keyword that is looked at has a value of the right shape, in all schemas inside."""
+    waiting: list[tuple[str, Any]] = [("", root)]
+    seen: set[int] = set()
+    while waiting:
+        path, schema = waiting.pop()
+        if isinstance(schema, bool) or id(schema) in seen:
+            continue
+        if not isinstance(schema, dict):
+            raise _misshapen(path, "a schema is an object, true or false")
+        seen.add(id(schema))
+        for word, (fits, told) in _SHAPES.items():
+            if word in schema and not fits(schema[word]):
+                raise _misshapen(f"{path}/{word}", told)
+        for word in ("items", "additionalProperties"):
+            if word in schema:
+                waiting.append((f"{path}/{word}", schema[word]))
+        for word in ("allOf", "anyOf", "oneOf", "prefixItems"):
+            waiting += [(f"{path}/{word}/{number}", one) for number, one in enumerate(schema.get(word, ()))]
+        for word in ("properties", "$defs", "definitions"):
+            waiting += [(f"{path}/{word}/{name}", one) for name, one in schema.get(word, {}).items()]
+        if "$ref" in schema:
+            reference = schema["$ref"]
+            target = _found(root, reference)
+            if target is None:
+                raise _misshapen(path, f"{reference[:80]!r} refers to nothing inside of the schema")
+            waiting.append((reference, target))
+
+
+def _is_kinds(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_LIST = (lambda value: isinstance(value, list), "a list is needed")
+_FIELDS = (lambda value: isinstance(value, dict), "an object is needed")
+_COUNT = (_is_count, "a number of 0 or more is needed")
+_SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "type": (_is_kinds, "the name of a type is needed, or a list of them"),
+    "$ref": (lambda value: isinstance(value, str), "a text is needed"),
+    "required": (_is_names, "a list of names is needed"),
+    **dict.fromkeys(("enum", "allOf", "anyOf", "oneOf", "prefixItems"), _LIST),
+    **dict.fromkeys(("properties", "$defs", "definitions"), _FIELDS),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _COUNT),
+}
+
+
+def _misshapen(path: str, told: str) -> WireError:
+    return WireError("invalid_field", f"parametros: {path[:200] or 'the schema'}: {told}")
 
 
 def _found(root: Mapping[str, Any], reference: str) -> Any:
