@@ -1,38 +1,50 @@
 """What others do to a neighbour: the p99 of one tenant's submissions, alone and beside each of three attacks.
 
-    python -m benchmarks.neighbours [--requests 400]
+    python -m benchmarks.neighbours [--requests 1200] [--blocks 12]
 
 A server of its own (`oraculo up`, SQLite), tenants `a` and `b`. Beside `b`: `a` at fifty times its quota, 1,100
-connections that send half a header, 200 bodies that never end. The goal is a p99 of twice that of being alone.
+connections that send half a header, 200 bodies that never end. The attack is a process of its own, so that what it
+costs its sender is not taken for what it costs `b`; blocks with and without it take turns, so that what else the
+machine does is in both. On a machine that does much else, `chrt -r 1` before it keeps that out. The goal is a p99 of
+twice that of being alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import json
 import os
 import resource
 import secrets
+import selectors
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 
 QUOTA_PER_S = 5
 FLOOD_PER_S = 50 * QUOTA_PER_S
+FLOOD_CONNECTIONS = 32
 HALF_OPEN_CONNECTIONS = 1100
 SLOW_BODIES = 200
 START_TIMEOUT_S = 60.0
-ONE = {"coletas": [{"fonte": "youtube"}]}
+SETTLED_AFTER_S = 1.0  # what is held open has arrived; the first second of a quota is used up
+BODY = b'{"coletas":[{"fonte":"youtube"}]}'
 ROUTE = "/api/v1/orchestrations"
+HALF = b"POST /api/v1/orchestrations HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+def request_of(key: str, length: int = len(BODY), body: bytes = BODY) -> bytes:
+    fields = b"X-API-Key: %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (key.encode(), length)
+    return HALF + fields + body
 
 
 class Neighbour:
@@ -64,112 +76,144 @@ class Neighbour:
         put = ["tenants", "put", "a", "--per-second", str(QUOTA_PER_S)]
         subprocess.run([sys.executable, "-m", "oraculo", *put], env=self._env, check=True, capture_output=True)
 
-    def key(self, tenant: str) -> dict[str, str]:
+    def key(self, tenant: str) -> str:
         body = {"role": "operador", "tenant": tenant}
         made = httpx2.post(f"{self.url}/api/v1/keys", json=body, headers={"X-API-Key": self._admin})
-        return {"X-API-Key": made.json()["key"]}
+        return str(made.json()["key"])
 
 
-@asynccontextmanager
-async def alone() -> AsyncIterator[None]:
-    yield
+# -- the attacks: each is a process of its own until its input ends ----------------------------------------------------
 
 
-@asynccontextmanager
-async def flood(server: Neighbour, key: dict[str, str]) -> AsyncIterator[None]:
-    """Submissions of `a` at a steady rate, far beyond its quota."""
-    told: dict[int, int] = {}
-
-    async def one(client: httpx2.AsyncClient) -> None:
-        with contextlib.suppress(httpx2.TransportError):
-            status = (await client.post(ROUTE, json=ONE, headers=key)).status_code
-            told[status] = told.get(status, 0) + 1
-
-    async def run() -> None:
-        limits = httpx2.Limits(max_connections=64)
-        async with (
-            httpx2.AsyncClient(base_url=server.url, limits=limits, timeout=30) as client,
-            asyncio.TaskGroup() as tasks,
-        ):
-            while True:
-                tasks.create_task(one(client))
-                await asyncio.sleep(1 / FLOOD_PER_S)
-
-    task = asyncio.create_task(run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        print(f"  answers to the flood: {told}")
+def flood(port: int, key: str) -> None:
+    """Submissions at a steady rate; tell which answers there were."""
+    told: Counter[str] = Counter()
+    selector, request = selectors.DefaultSelector(), request_of(key)
+    free = [socket.create_connection(("127.0.0.1", port)) for _ in range(FLOOD_CONNECTIONS)]
+    for one in (*free, sys.stdin):
+        selector.register(one, selectors.EVENT_READ)
+    due = time.monotonic()
+    print("ready", flush=True)
+    while True:
+        while free and time.monotonic() >= due:
+            free.pop().sendall(request)
+            due = max(due + 1 / FLOOD_PER_S, time.monotonic() - 0.1)
+        for ready, _ in selector.select(max(0.0, due - time.monotonic()) if free else None):
+            if ready.fileobj is sys.stdin:
+                print(json.dumps(told))
+                return
+            assert isinstance(ready.fileobj, socket.socket)
+            told[status_of(ready.fileobj)] += 1
+            free.append(ready.fileobj)
 
 
-@asynccontextmanager
-async def held(server: Neighbour, count: int, said: bytes) -> AsyncIterator[None]:
-    """Connections that said this and then nothing more."""
-    writers = []
+def hold(port: int, count: int, said: bytes) -> None:
+    """Connections that say this and then nothing more."""
+    held = []
     for _ in range(count):
-        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        writer.write(said)
-        writers.append(writer)
+        held.append(socket.create_connection(("127.0.0.1", port)))
+        held[-1].sendall(said)
+    print("ready", flush=True)
+    sys.stdin.read()
+    print(len(held))
+
+
+ATTACKS: dict[str, Callable[[int, str], None]] = {
+    f"tenant a at {FLOOD_PER_S}/s of {QUOTA_PER_S}/s": flood,
+    f"{HALF_OPEN_CONNECTIONS} half-open connections": lambda port, _key: hold(port, HALF_OPEN_CONNECTIONS, HALF),
+    f"{SLOW_BODIES} slow bodies": lambda port, key: hold(port, SLOW_BODIES, request_of(key, 900_000, b"{")),
+}
+
+
+@contextmanager
+def attacked(name: str, port: int, key: str) -> Iterator[None]:
+    command = [sys.executable, "-m", "benchmarks.neighbours", "--attack", name, str(port)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "KEY": key})
+    assert process.stdin is not None and process.stdout is not None
     try:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(SETTLED_AFTER_S)
         yield
     finally:
-        for writer in writers:
-            writer.close()
+        process.stdin.close()
+        print("  ", process.stdout.read().decode().strip())
+        process.wait(30)
 
 
-async def measured(server: Neighbour, key: dict[str, str], requests: int) -> tuple[float, float]:
-    """Milliseconds: p50 and p99 of submissions one after the other."""
+# -- the neighbour -----------------------------------------------------------------------------------------------------
+
+
+def status_of(connection: socket.socket) -> str:
+    """Read one answer; return its status."""
+    raw = b""
+    while b"\r\n\r\n" not in raw:
+        raw += connection.recv(65_536) or _closed()
+    head, _, body = raw.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65_536) or _closed()
+    return head[9:12].decode()
+
+
+def _closed() -> bytes:
+    raise ConnectionError("the server closed the connection")
+
+
+def measured(port: int, key: str, requests: int) -> list[float]:
+    """Milliseconds of submissions one after the other."""
     times = []
-    async with httpx2.AsyncClient(base_url=server.url, timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
         for _ in range(requests):
             began = time.perf_counter()
-            answer = await client.post(ROUTE, json=ONE, headers=key)
+            connection.sendall(request_of(key))
+            status = status_of(connection)
             times.append((time.perf_counter() - began) * 1000)
-            assert answer.status_code == 202, answer.text
-    times.sort()
-    return times[len(times) // 2], times[min(len(times) - 1, int(len(times) * 0.99))]
+            assert status == "202", status
+    return times
 
 
-async def compare(server: Neighbour, requests: int) -> dict[str, dict[str, float]]:
+def percentile(times: list[float], share: float) -> float:
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))]
+
+
+def compare(server: Neighbour, requests: int, blocks: int) -> dict[str, dict[str, float]]:
     a, b = server.key("a"), server.key("b")
-    await asyncio.sleep(6)  # until the quota is known
-    half = b"POST /api/v1/orchestrations HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    body = half + b"X-API-Key: %b\r\n" % a["X-API-Key"].encode()
-    body += b"Content-Type: application/json\r\nContent-Length: 900000\r\n\r\n{"
-    attacks: dict[str, Callable[[], AbstractAsyncContextManager[None]]] = {
-        f"tenant a at {FLOOD_PER_S}/s of {QUOTA_PER_S}/s": lambda: flood(server, a),
-        f"{HALF_OPEN_CONNECTIONS} half-open connections": lambda: held(server, HALF_OPEN_CONNECTIONS, half),
-        f"{SLOW_BODIES} slow bodies": lambda: held(server, SLOW_BODIES, body),
-    }
+    time.sleep(6)  # until the quota is known
+    measured(server.port, b, 50)  # warm
     found = {}
-    await measured(server, b, requests // 4)  # warm
-    for name, attack in attacks.items():
-        _, before = await measured(server, b, requests)
-        async with attack():
-            p50, p99 = await measured(server, b, requests)
-        _, after = await measured(server, b, requests)
-        quiet = max(before, after)  # what the machine does by itself is not the attack's
-        found[name] = {"p50_ms": p50, "p99_ms": p99, "alone_p99_ms": quiet, "ratio": p99 / quiet}
-        print(f"{name}: p50 {p50:.1f} ms, p99 {p99:.1f} ms; alone p99 {quiet:.1f} ms; {p99 / quiet:.2f} times")
+    for name in ATTACKS:
+        alone: list[float] = []
+        beside: list[float] = []
+        for _ in range(blocks):
+            alone += measured(server.port, b, requests // blocks)
+            with attacked(name, server.port, a):
+                beside += measured(server.port, b, requests // blocks)
+        figures = {f"{share}_ms": percentile(beside, at) for share, at in (("p50", 0.5), ("p99", 0.99))}
+        figures |= {f"alone_{share}_ms": percentile(alone, at) for share, at in (("p50", 0.5), ("p99", 0.99))}
+        ratio = figures["ratio"] = figures["p99_ms"] / figures["alone_p99_ms"]
+        found[name] = figures
+        print(f"{name}: {ratio:.2f} times; {json.dumps({key: round(value, 2) for key, value in figures.items()})}")
     return found
 
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--requests", type=int, default=400)
+    options.add_argument("--requests", type=int, default=1200)
+    options.add_argument("--blocks", type=int, default=12)
     options.add_argument("--json", type=Path)
+    options.add_argument("--attack", nargs=2, help=argparse.SUPPRESS)
     chosen = options.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    if chosen.attack:
+        ATTACKS[chosen.attack[0]](int(chosen.attack[1]), os.environ["KEY"])
+        return
     with tempfile.TemporaryDirectory() as folder:
         server = Neighbour(Path(folder))
         process = server.start()
         try:
             server.limit()
-            found = asyncio.run(compare(server, chosen.requests))
+            found = compare(server, chosen.requests, chosen.blocks)
         finally:
             process.terminate()
             process.wait(30)

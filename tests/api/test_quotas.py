@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from api.conftest import API, ONE, Start, assert_problem, result_of
@@ -9,6 +10,8 @@ from api.test_keys import ADMIN, SHARED, bearer, made
 from api.test_plans import plan, task
 from oraculo.core.access import Actor, Limits, PrincipalKind
 from oraculo.ports.tenants import StoredTenant
+
+JSON = {"Content-Type": "application/json"}
 
 
 async def test_open_orchestrations(started: Start) -> None:
@@ -45,6 +48,21 @@ async def test_submissions_in_a_second(started: Start) -> None:
         problem = assert_problem(refused, 429, "quota")
         assert problem["limite"] == "per_second" and 900 < int(refused.headers["retry-after"]) <= 1000
         assert (await client.get(f"{API}/orchestrations", headers=key)).status_code == 200
+
+
+async def test_what_is_sent_too_fast_is_refused_unread(started: Start) -> None:
+    async with started(ORACULO_API_KEY=SHARED, ORACULO_FLOW_C="on") as client:
+        key = {**bearer(await made(client, "remetente", limites={"por_segundo": 0.001})), **JSON}
+        assert (await client.post(f"{API}/orchestrations", content="{no JSON", headers=key)).status_code == 400
+        assert (await client.post(f"{API}/orchestrations", json=ONE, headers=key)).status_code == 202
+
+        async def endless() -> AsyncIterator[bytes]:
+            raise AssertionError("the body was asked for")
+            yield b""
+
+        for path in ("orchestrations", "plans", "workflows/start"):
+            refused = await client.post(f"{API}/{path}", content=endless(), headers=key)
+            assert assert_problem(refused, 429, "quota")["limite"] == "per_second"
 
 
 async def test_limits_that_cannot_be(started: Start) -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 from core.given import RUN, plan
 from oraculo.core.commands import Cancel, Start, Wake
+from oraculo.core.tenants import DEFAULT_TENANT, in_tenant, local_name, tenant_of
 from oraculo.ports.work import Work
 from oraculo.runtime.kernel.commands import CommandQueue
 from waiting import until
@@ -13,8 +14,9 @@ from waiting import until
 BATCH = 16
 
 
-def request(number: int) -> Work:
-    return Work(Start(RUN + number, str(number), plan(1), "f"), str(number))
+def request(number: int, tenant: str = DEFAULT_TENANT) -> Work:
+    name = in_tenant(tenant, str(number))
+    return Work(Start(RUN + number, name, plan(1), "f"), name)
 
 
 def timer(number: int) -> Work:
@@ -69,4 +71,34 @@ async def test_a_request_that_no_caller_waits_for_is_progress() -> None:
     callers = await waiting_requests(queue, 1)
     queue.enqueue([request(7)])
     assert [work.correlation_id for work in await queue.take(BATCH)] == ["7", "0"]
+    await end(callers)
+
+
+async def handed_in(queue: CommandQueue, tenant: str, count: int) -> asyncio.Task[object]:
+    """A caller of a tenant that handed in so many requests at once."""
+    before = len(queue)
+    caller = asyncio.create_task(queue.submit([request(number, tenant) for number in range(count)]))
+    await until(lambda: len(queue) == before + count)
+    return caller  # type: ignore[return-value]
+
+
+async def test_requests_of_tenants_are_taken_in_turns() -> None:
+    queue = CommandQueue()
+    callers = [await handed_in(queue, "a", 500), await handed_in(queue, "b", 2), await handed_in(queue, "c", 70)]
+    taken = [tenant_of(work.correlation_id) for work in await queue.take(200)]
+    assert taken == [*["a"] * 64, *["b"] * 2, *["c"] * 64, *["a"] * 64, *["c"] * 6]
+    names = [local_name(work.correlation_id) for work in await queue.take(1000)]
+    assert names == [str(number) for number in range(128, 500)]  # in the order in which they came
+    await end(callers)
+
+
+async def test_a_tenant_with_little_does_not_wait_for_the_room_of_one_with_much() -> None:
+    queue = CommandQueue(limit=100)
+    callers = [await handed_in(queue, "a", 150)]
+    callers.append(asyncio.create_task(queue.submit([request(1000, "a")])))
+    callers.append(await handed_in(queue, "b", 3))  # beside the one that waits
+    assert len(queue) == 153
+    assert [tenant_of(work.correlation_id) for work in await queue.take(67)] == [*["a"] * 64, *["b"] * 3]
+    await queue.take(64)
+    await until(lambda: len(queue) == 23)  # there is room for it now
     await end(callers)

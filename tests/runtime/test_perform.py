@@ -259,6 +259,25 @@ class TestFairShares:
         await until(lambda: len(seen) == 301)
         assert seen.index("pequena") == SHARE_MAX_ORDERS
 
+    async def test_tenants_take_turns_however_many_runs_they_have(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[str] = []
+        publish = desk.broker.publish
+
+        async def watched(messages: Sequence[Outgoing]) -> PublishReport:
+            seen.extend(json.loads(message.body)["correlation_id"] for message in messages)
+            return await publish(messages)
+
+        monkeypatch.setattr(desk.broker, "publish", watched)
+        runs = [("espaco_a.x", 60), *((f"espaco_a.{number}", 3) for number in range(40)), ("espaco_b.y", 2)]
+        for number, (name, count) in enumerate(runs):
+            story = Story(plan(count), run=RUN + number, correlation_id=name)
+            desk.runner.take(story.state, story.started.effects)
+        assert [one.run - RUN for one in desk.runner._publisher._owed.upcoming(53)] == [*[0] * 50, 41, 41, 1]
+        await until(lambda: len(seen) == 182)
+        assert seen.index("y") == SHARE_MAX_ORDERS
+
     async def test_orders_that_wait_are_not_written_yet(self, desk: Desk) -> None:
         written: list[int] = []
         write = desk.ports.writer.write

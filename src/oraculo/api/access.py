@@ -21,6 +21,7 @@ from starlette.types import Scope as AsgiScope
 
 from oraculo.api.problems import ProblemError
 from oraculo.core.access import Actor, Scope
+from oraculo.service import Oraculo
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -30,11 +31,13 @@ OPEN_ROUTES = frozenset({"/health", "/ready", "/.well-known/jwks.json", "/login"
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """`scope` is needed; where one route does several things, `by` names them: path parameter → word → scope."""
+    """`scope` is needed; where one route does several things, `by` names them: path parameter → word → scope. What
+    `submits` opens a run whatever its body says, so that a caller whose rate is used up is refused unread."""
 
     scope: Scope
     parameter: str = ""
     by: Mapping[str, Scope] = field(default_factory=dict)
+    submits: bool = False
 
     def of(self, path_params: Mapping[str, Any]) -> Scope:
         return self.by.get(path_params.get(self.parameter, ""), self.scope)
@@ -43,11 +46,11 @@ class Need:
 _DECLARED: dict[Callable[..., Any], Need] = {}
 
 
-def needs(scope: Scope, parameter: str = "", **by: Scope) -> Callable[[Endpoint], Endpoint]:
+def needs(scope: Scope, parameter: str = "", *, submits: bool = False, **by: Scope) -> Callable[[Endpoint], Endpoint]:
     """Declare what a caller needs for this endpoint."""
 
     def declare(endpoint: Endpoint) -> Endpoint:
-        _DECLARED[endpoint] = Need(scope, parameter, by)
+        _DECLARED[endpoint] = Need(scope, parameter, by, submits)
         return endpoint
 
     return declare
@@ -75,6 +78,10 @@ class GuardedRoute(APIRoute):
             actor: Actor = scope["state"]["actor"]
             if wanted not in actor.scopes:
                 raise ProblemError("forbidden", f"the scope {wanted} is needed", scope=wanted)
+            if need.submits:
+                oraculo: Oraculo = scope["app"].state.oraculo
+                if oraculo.is_open:
+                    oraculo.requests.quotas.refuse_spent(actor)
 
     async def handle(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         self.refuse(scope)

@@ -94,7 +94,7 @@ def traceparent_of(request: Request) -> str | None:
     },
     openapi_extra={**body.documented(Requisicao, examples=_EXAMPLES), "parameters": [IDEMPOTENCY_PARAMETER]},
 )
-@needs(Scope.RUN_SUBMIT)
+@needs(Scope.RUN_SUBMIT, submits=True)
 async def submit(request: Request, oraculo: Running) -> Response:
     key = idempotency_key(request)
     value, _ = await body.value(request)

@@ -58,7 +58,7 @@ def traceparent_of(request: Request) -> str | None:
     },
     openapi_extra=body.documented("CognitivePlan", examples={"two tasks": _EXAMPLE}),
 )
-@needs(Scope.RUN_SUBMIT)
+@needs(Scope.RUN_SUBMIT, submits=True)
 async def bring(request: Request, oraculo: Running) -> Response:
     desk = desk_of(oraculo)
     value, _ = await body.value(request)

@@ -56,7 +56,7 @@ def _priority(given: int) -> Priority:
     responses={200: answer(documents.WorkflowStarted, "Started"), **problems.documented(408, 409, 413, 415, 422)},
     openapi_extra=body.documented(bodies.WorkflowRequest),
 )
-@needs(Scope.RUN_SUBMIT)
+@needs(Scope.RUN_SUBMIT, submits=True)
 async def start(request: Request, oraculo: Running) -> Response:
     desk = desk_of(oraculo)
     value, _ = await body.value(request)

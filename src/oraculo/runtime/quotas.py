@@ -33,6 +33,16 @@ class _Bucket:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """How much may be done in a second, what it is counted under, and how a refusal names it."""
+
+    counted: str
+    per_second: float
+    limit: str
+    told: str
+
+
 class Quotas:
     """`tenants` knows the limits of tenants; without it they have none."""
 
@@ -71,24 +81,22 @@ class Quotas:
                 raise QuotaError(
                     "dead_letters", f"the tenant {actor.tenant} has {kept} dead letters; discard some first"
                 )
-        if own.per_second is not None:
-            self._spend(
-                actor.id,
-                own.per_second,
-                count,
-                "per_second",
-                f"the key {actor.id} may submit {{}} orchestrations a second",
-            )
-        if shared.per_second is not None:
-            told = f"the tenant {actor.tenant} may submit {{}} orchestrations a second"
-            self._spend(_tenant(actor), shared.per_second, count, "per_second", told)
+        for rate in _rates(actor, shared):
+            self._spend(rate, count)
+
+    def refuse_spent(self, actor: Actor) -> None:
+        """Raise QuotaError when a rate of the actor, or of its tenant, leaves no room for one submission now. `check`
+        would say the same, once the submission was read."""
+        for rate in _rates(actor, self._limits(actor)):
+            if rate.counted in self._buckets:
+                self._bucket(rate, 1)
 
     def spend_bytes(self, actor: Actor, size: int) -> None:
         """Count the bytes of a body; QuotaError when the tenant sends more in a second than it may."""
         most = self._limits(actor).bytes_per_second
         if most is not None and size:
             told = f"the tenant {actor.tenant} may send {{}} bytes a second"
-            self._spend(f"bytes:{actor.tenant}", most, size, "bytes_per_second", told)
+            self._spend(_Rate(f"bytes:{actor.tenant}", most, "bytes_per_second", told), size)
 
     def open_stream(self, actor: Actor) -> Callable[[], None]:
         """Count a stream as open until what is returned is called; QuotaError when the tenant has too many."""
@@ -109,15 +117,19 @@ class Quotas:
     async def _open_of_key(self, actor: Actor) -> int:
         return await self._store.open_runs_of(actor.id) + self._under_way.get(actor.id, 0)
 
-    def _spend(self, key: str, rate: float, count: int, limit: str, told: str) -> None:
-        now, most = self._now(), max(1.0, rate)
-        bucket = self._buckets.setdefault(key, _Bucket(most, now))
-        bucket.left = min(most, bucket.left + rate * max(0.0, (now - bucket.at).total_seconds()))
+    def _spend(self, rate: _Rate, count: int) -> None:
+        self._bucket(rate, count).left -= count  # more than a second's worth at once is paid back before the next
+
+    def _bucket(self, rate: _Rate, count: int) -> _Bucket:
+        """The bucket as it is now; QuotaError when it has not so much."""
+        now, most = self._now(), max(1.0, rate.per_second)
+        bucket = self._buckets.setdefault(rate.counted, _Bucket(most, now))
+        bucket.left = min(most, bucket.left + rate.per_second * max(0.0, (now - bucket.at).total_seconds()))
         bucket.at = now
         if bucket.left < min(count, most):
-            wait_s = (min(count, most) - bucket.left) / rate
-            raise QuotaError(limit, told.format(f"{rate:g}"), wait_s)
-        bucket.left -= count  # more than a second's worth at once is paid back before the next
+            wait_s = (min(count, most) - bucket.left) / rate.per_second
+            raise QuotaError(rate.limit, rate.told.format(f"{rate.per_second:g}"), wait_s)
+        return bucket
 
     @contextmanager
     def under_way(self, actor: Actor, count: int = 1) -> Iterator[None]:
@@ -138,6 +150,16 @@ class Quotas:
 def _tenant(actor: Actor) -> str:
     """What a tenant is counted under; no key has such an id."""
     return f"tenant:{actor.tenant}"
+
+
+def _rates(actor: Actor, shared: Limits) -> Iterator[_Rate]:
+    """The rates of submissions of an actor and of its tenant."""
+    if actor.limits.per_second is not None:
+        told = f"the key {actor.id} may submit {{}} orchestrations a second"
+        yield _Rate(actor.id, actor.limits.per_second, "per_second", told)
+    if shared.per_second is not None:
+        told = f"the tenant {actor.tenant} may submit {{}} orchestrations a second"
+        yield _Rate(_tenant(actor), shared.per_second, "per_second", told)
 
 
 def _check_open(who: str, most: int, open: int, count: int) -> None:

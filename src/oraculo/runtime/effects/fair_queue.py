@@ -1,11 +1,13 @@
-"""Orders that wait to be published, taken in turns: a run that owes many does not hold up the others."""
+"""Orders that wait to be published, taken in turns between tenants, and between the runs of a tenant: a tenant or a run
+that owes many does not hold up the others."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 
+from oraculo.core.tenants import tenant_of
 from oraculo.runtime.effects.owed import OwedOrder
 
 SHARE_MAX_ORDERS = 50  # that a run is given in one turn
@@ -15,17 +17,15 @@ class FairQueue:
     """The orders of one run stay in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._runs: dict[int, deque[OwedOrder]] = {}  # in the order of their turns
+        self._orders: dict[int, deque[OwedOrder]] = {}  # run → its orders
+        self._turns: dict[str, dict[int, None]] = {}  # tenant → its runs, both in the order of their turns
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, owed: OwedOrder) -> None:
-        orders = self._runs.get(owed.run)
-        if orders is None:
-            orders = self._runs[owed.run] = deque()
-        orders.append(owed)
+        self._of_run(owed).append(owed)
         self._count += 1
 
     def extend(self, owed: Iterable[OwedOrder]) -> None:
@@ -34,33 +34,58 @@ class FairQueue:
 
     def take(self, limit: int) -> list[OwedOrder]:
         """Return the first orders of the run whose turn it is; what it has left comes after all others."""
-        run = next(iter(self._runs))
-        orders = self._runs.pop(run)
+        tenant = next(iter(self._turns))
+        runs = self._turns.pop(tenant)
+        run = next(iter(runs))
+        del runs[run]
+        orders = self._orders[run]
         share = [orders.popleft() for _ in range(min(limit, SHARE_MAX_ORDERS, len(orders)))]
         if orders:
-            self._runs[run] = orders
+            runs[run] = None
+        else:
+            del self._orders[run]
+        if runs:
+            self._turns[tenant] = runs
         self._count -= len(share)
         return share
 
     def upcoming(self, limit: int) -> Iterator[OwedOrder]:
         """The orders whose turn comes next, without taking them."""
-        shares = (islice(orders, SHARE_MAX_ORDERS) for orders in self._runs.values())
-        return islice(chain.from_iterable(shares), limit)
+        return islice(self._in_turns(), limit)
 
     def clear(self) -> list[OwedOrder]:
         """Take everything."""
-        orders = [one for orders in self._runs.values() for one in orders]
-        self._runs.clear()
+        orders = [one for orders in self._orders.values() for one in orders]
+        self._orders.clear()
+        self._turns.clear()
         self._count = 0
         return orders
 
     def put_back(self, owed: Sequence[OwedOrder]) -> None:
         """Take back the end of a share that was not published: it is the first of its run again."""
         if owed:
-            self._runs.setdefault(owed[0].run, deque()).extendleft(reversed(owed))
+            self._of_run(owed[0]).extendleft(reversed(owed))
             self._count += len(owed)
 
     @property
     def oldest(self) -> OwedOrder | None:
         """The first order of the run that has waited longest for its turn."""
-        return next((orders[0] for orders in self._runs.values()), None)
+        return next(self._in_turns(), None)
+
+    def _of_run(self, owed: OwedOrder) -> deque[OwedOrder]:
+        """The orders of its run, which has a turn from now on."""
+        orders = self._orders.get(owed.run)
+        if orders is None:
+            orders = self._orders[owed.run] = deque()
+            self._turns.setdefault(tenant_of(owed.state.correlation_id), {})[owed.run] = None
+        return orders
+
+    def _in_turns(self) -> Iterator[OwedOrder]:
+        """One share of each run: the first runs of all tenants, then their second ones."""
+        waiting = deque(iter(runs) for runs in self._turns.values())
+        while waiting:
+            runs = waiting.popleft()
+            run = next(runs, None)
+            if run is not None:
+                waiting.append(runs)
+                yield from islice(self._orders[run], SHARE_MAX_ORDERS)

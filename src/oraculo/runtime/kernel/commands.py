@@ -2,6 +2,7 @@
 
 Progress comes before intake: answers, confirmations, timers and questions about runs that exist are taken before
 requests that open new ones, so that more requests than can be served make new ones wait, and not the work under way.
+Requests are taken in turns between tenants.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 
 from oraculo.core.commands import Start
 from oraculo.ports.work import Fate, Outcome, Work
+from oraculo.runtime.kernel.intake import IntakeQueue
 
 QUEUE_LIMIT_COMMANDS = 20_000  # above it, callers of `submit` wait
 INTAKE_SHARE_PARTS = 8  # one part in so many of a batch is for requests, however much other work there is
@@ -47,7 +49,7 @@ class CommandQueue:
     def __init__(self, limit: int = QUEUE_LIMIT_COMMANDS) -> None:
         self._limit = limit
         self._progress: deque[Work] = deque()  # commands for runs that exist, and all that no caller waits for
-        self._intake: deque[Work] = deque()  # requests of callers that open runs
+        self._intake = IntakeQueue()  # requests of callers that open runs
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -59,13 +61,13 @@ class CommandQueue:
     @property
     def idle(self) -> bool:
         """True when nothing waits and nothing that was taken is still being worked on."""
-        return not self._progress and not self._intake and not self._taking
+        return not len(self) and not self._taking
 
     async def submit(self, works: list[Work], *, piecewise: bool = False) -> list[Outcome]:
         """Return once all of it is durable; see ports/engine.py."""
         if not works:
             return []
-        if len(self) > self._limit:
+        if len(self) > self._limit and self._must_wait(works[0]):
             self._room.clear()
             await self._room.wait()
         group = Group(len(works), asyncio.get_running_loop().create_future(), piecewise)
@@ -74,24 +76,33 @@ class CommandQueue:
         self.enqueue(works)
         return await group.future
 
+    def _must_wait(self, work: Work) -> bool:
+        """Whether there is no room for it: a tenant that has little waiting does not wait for one that has much."""
+        if len(self._intake) <= self._limit or type(work.command) is not Start:
+            return True
+        return self._intake.has_more_than_its_share(work.correlation_id, self._limit)
+
     def enqueue(self, works: Sequence[Work]) -> None:
         """Queue work; of what a caller waits for, requests that open runs come after all the rest."""
         for work in works:
             opens = work.group is not None and type(work.command) is Start
-            (self._intake if opens else self._progress).append(work)
+            if opens:
+                self._intake.append(work)
+            else:
+                self._progress.append(work)
         self._arrived.set()
 
     async def take(self, limit: int) -> list[Work]:
         """Wait for work and return up to `limit` pieces: first what moves runs on, each kind in the order it came."""
         progress, intake = self._progress, self._intake
-        if not progress and not intake:
+        if not len(self):
             self._taking = False
             self._arrived.clear()
             await self._arrived.wait()
         self._taking = True
         kept = min(len(intake), max(1, limit // INTAKE_SHARE_PARTS))  # so that requests do not wait for ever
         works = [progress.popleft() for _ in range(min(limit - kept, len(progress)))]
-        works += [intake.popleft() for _ in range(min(limit - len(works), len(intake)))]
+        works += intake.take(limit - len(works))
         if not self._room.is_set() and len(self) < self._limit:
             self._room.set()
         return works
@@ -103,7 +114,7 @@ class CommandQueue:
 
     def refuse_all(self, error: BaseException) -> None:
         """Tell every caller that its work will not be done, and forget it."""
-        for queue in (self._progress, self._intake):
-            for work in queue:
-                work.fail(error)
-            queue.clear()
+        for work in (*self._progress, *self._intake):
+            work.fail(error)
+        self._progress.clear()
+        self._intake.clear()
