@@ -156,6 +156,12 @@ async def test_workers_over_http_declare_and_the_server_remembers(tmp_path: Path
         ({"parametros": {"$ref": "#/$defs/x"}}, "refers to nothing inside of the schema"),
         ({"parametros": {"description": "x" * 70_000}}, "at most 65536 bytes"),
         ({"outra": 1}, "unknown field"),
+        ({"parametros": {"type": {"a": 1}}}, "/type: the name of a type is needed"),
+        ({"parametros": {"enum": 3}}, "/enum: a list is needed"),
+        ({"parametros": {"properties": {"a": {"minLength": "x"}}}}, "/properties/a/minLength: a number"),
+        ({"parametros": {"allOf": [{"anyOf": [5]}]}}, "/allOf/0/anyOf/0: a schema is an object, true or false"),
+        ({"parametros": {"required": [{}]}}, "/required: a list of names is needed"),
+        ({"parametros": {"$ref": "#/const", "const": {"enum": 1}}}, "#/const/enum: a list is needed"),
     ],
 )
 async def test_a_schema_that_cannot_be_used_is_refused(client: httpx2.AsyncClient, body: Any, told: str) -> None:

@@ -26,6 +26,8 @@ from oraculo.wire.ticket_tokens import (
     jwks,
     looks_like_token,
     signed,
+    with_signatures_of,
+    without_signatures,
 )
 
 OURS, RETIRED, THEIRS = (key_of(bytes([number]) * 32) for number in (1, 2, 3))
@@ -203,3 +205,16 @@ def test_of_ten_thousand_broken_tokens_none_is_taken_and_none_raises() -> None:
 )  # fmt: skip
 def test_what_our_key_signed_and_is_no_claim_is_none_either(body: bytes) -> None:
     assert READER.read(signed(OURS.header, body, OURS.sign).decode()) is None
+
+
+def test_what_is_shown_of_a_message_has_no_token_that_is_good_and_hands_it_back() -> None:
+    random = Random(5)
+    first, second = issue(claim_of(random)), issue(claim_of(random))
+    body = b'{"token":"%b","a":["%b","eyJ.x.y",1]}' % (first.encode(), second.encode())
+    shown = without_signatures(body)
+    for token in (first, second):
+        assert READER.read(token) and token.rpartition(".")[2].encode() not in shown
+    assert with_signatures_of(shown, body) == body
+    edited = shown.replace(b",1]", b",2]").replace(second.rpartition(".")[0].encode(), b"eyJ")
+    assert with_signatures_of(edited, body) == b'{"token":"%b","a":["eyJ.***","eyJ.x.y",2]}' % first.encode()
+    assert with_signatures_of(shown, b"{}") == shown and without_signatures(b"{}") == b"{}"

@@ -44,7 +44,7 @@ async def read(request: Request, limit: int = MAX_BYTES) -> bytes:
     if encoding not in ("", "identity"):
         raise ProblemError("unsupported_content_encoding", f"Content-Encoding {encoding[:40]!r}; send it as it is")
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and (len(declared) > 15 or int(declared) > limit):
+    if declared.isascii() and declared.isdigit() and (len(declared) > 15 or int(declared) > limit):
         raise _too_large(limit)
     chunks: list[bytes] = []
     size = 0

@@ -26,6 +26,7 @@ from oraculo.ports.system_events import SystemEvent
 from oraculo.ports.work import Fate, Work
 from oraculo.service import Oraculo
 from oraculo.wire import names, quarantine, views
+from oraculo.wire.ticket_tokens import with_signatures_of
 
 log = structlog.get_logger("oraculo.api")
 router = APIRouter(
@@ -71,10 +72,11 @@ async def letter_of(oraculo: Oraculo, id: str) -> DeadLetter:
 
 
 def with_body(letter: DeadLetter, text: str) -> DeadLetter:
-    """The letter with other bytes. An order has none of its own: it is written from its orchestration."""
+    """The letter with other bytes; tokens in them whose signature was not shown are those of the letter. An order has
+    none of its own: it is written from its orchestration."""
     if quarantine.exhausted_ticket(letter) is not None:
         raise WireError("invalid_request", "this order is written from its orchestration; requeue it without corpo")
-    return replace(letter, body=text.encode(), size=0, erased=False)
+    return replace(letter, body=with_signatures_of(text.encode(), letter.body), size=0, erased=False)
 
 
 async def chosen(oraculo: Oraculo, wanted: Filter) -> AsyncIterator[list[DeadLetter]]:

@@ -12,6 +12,7 @@ from warnings import warn
 
 import httpx2
 
+from oraculo import redaction
 from oraculo.client.calls import HttpCall
 from oraculo.client.tls import TlsFiles
 from oraculo.errors import ServerUnreachableError, SettingsError
@@ -90,7 +91,9 @@ class ClientConfig:
 
     def unreachable(self, error: Exception) -> ServerUnreachableError:
         absent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL)
-        return ServerUnreachableError(self.url, str(error) or type(error).__name__, connected=not absent)
+        return ServerUnreachableError(
+            redaction.urls(self.url), str(error) or type(error).__name__, connected=not absent
+        )
 
 
 def _of_environment(name: str) -> str:

@@ -22,6 +22,7 @@ from oraculo.errors import OraculoError, WireError
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.service import Oraculo
 from oraculo.wire import strict_json, views
+from oraculo.wire.ticket_tokens import without_signatures
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -76,7 +77,7 @@ def _page(request: Request, oraculo: Oraculo, letter: DeadLetter, status: int = 
         status,
         letter=shown,
         readable=readable,
-        hex_lines=hex_lines(letter.body),
+        hex_lines=hex_lines(without_signatures(letter.body)),
         hex_more=max(0, len(letter.body) - MOST_HEX),
         text=more.get("text", _pretty(shown["corpo"]) if readable else ""),
         refused=more.get("refused"),

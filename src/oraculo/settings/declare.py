@@ -48,8 +48,10 @@ class Variable:
         try:
             return self.reader(self.name, followed)
         except SettingsError as error:
-            if followed == text:
+            if followed == text and not self.secret:
                 raise
+            if followed == text:
+                raise SettingsError(self.name, self.shown(text), error.allowed) from None
             raise SettingsError(self.name, self.shown(text), f"what it leads to has to be {error.allowed}") from None
 
     def shown(self, text: str) -> str:

@@ -8,6 +8,7 @@ header claims. Nothing of a token chooses an algorithm, and `kid` only picks one
 from __future__ import annotations
 
 import hmac
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,8 @@ UNAUTHENTICATED: Final = "unauthenticated"  # the reason of dead letters that an
 TOKEN_MAX_CHARS = 2048
 _PREFIX = "eyJhbGciOiJFZERTQSIsImtpZCI6"  # how {"alg":"EdDSA","kid": is written
 _ATTEMPT_MAX = 2**31
+_SIGNED = re.compile(rb"(%b[\w-]{1,2048}\.[\w-]{1,2048})\.([\w-]{43,128})" % _PREFIX.encode())
+_HIDDEN = re.compile(rb"(%b[\w-]{1,2048}\.[\w-]{1,2048})\.\*\*\*" % _PREFIX.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,18 @@ def signed(header: bytes, said: bytes, sign: Callable[[bytes], bytes]) -> bytes:
 def looks_like_token(text: object) -> bool:
     """True for a text that begins as our tokens do. It may still be wrong."""
     return isinstance(text, str) and text.startswith(_PREFIX)
+
+
+def without_signatures(body: bytes) -> bytes:
+    """The same with the signatures of tokens hidden: whoever reads a message that nobody took does not get a token
+    that is still good."""
+    return _SIGNED.sub(rb"\1.***", body)
+
+
+def with_signatures_of(body: bytes, original: bytes) -> bytes:
+    """The same with the signatures that were hidden in what was shown of the original."""
+    known = {found[1]: found[2] for found in _SIGNED.finditer(original)}
+    return _HIDDEN.sub(lambda found: b"%b.%b" % (found[1], known.get(found[1], b"***")), body)
 
 
 class TokenReader:

@@ -32,6 +32,7 @@ from oraculo.wire.flow import sections
 from oraculo.wire.hold_views import HoldOf, nothing_held, sentence
 from oraculo.wire.requests import unica_of
 from oraculo.wire.result import document
+from oraculo.wire.ticket_tokens import without_signatures
 
 
 def summary(one: Summary) -> dict[str, Any]:
@@ -429,13 +430,17 @@ def dead_letter(one: DeadLetter, *, body: bool = False) -> dict[str, Any]:
         "tamanho": one.size,
     }
     if body:
+        content = without_signatures(one.body)
         try:
-            shown["corpo"] = one.body.decode("utf-8")
+            shown["corpo"] = content.decode("utf-8")
             shown["codificacao"] = "utf-8"
         except UnicodeDecodeError:
-            shown["corpo"] = one.body.hex()
+            shown["corpo"] = content.hex()
             shown["codificacao"] = "hex"
-        shown["cabecalhos"] = one.headers
+        shown["cabecalhos"] = {
+            name: without_signatures(value.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+            for name, value in one.headers.items()
+        }
     return shown
 
 

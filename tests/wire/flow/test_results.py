@@ -88,7 +88,8 @@ def test_what_is_not_tried_again(name: str, said: Any, final: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "attempt"), [("2", 2), (2, 2), ("", None), ("0", None), ("x", None), ("9" * 30, None)]
+    ("said", "attempt"),
+    [("2", 2), (2, 2), ("", None), ("0", None), ("x", None), ("9" * 30, None), ("0" * 11 + "1" * 5000, None)],
 )
 def test_the_attempt_when_it_is_echoed(said: Any, attempt: int | None) -> None:
     assert read(result=inner(metadata={"attempt": said})).attempt == attempt
@@ -106,6 +107,7 @@ def test_the_attempt_when_it_is_echoed(said: Any, attempt: int | None) -> None:
         ({"result": inner(output=[])}, "result.output"),
         ({"actual_duration_ms": -1}, "actual_duration_ms"),
         ({"actual_duration_ms": "long"}, "actual_duration_ms"),
+        ({"actual_duration_ms": 1e308}, "actual_duration_ms"),
         ({"agent_id": 7}, "agent_id"),
         ({"timestamp": "ontem"}, "timestamp"),
     ],

@@ -21,14 +21,15 @@ from oraculo.wire.flow.texts import texts
 INVALID = "invalid_plan"
 MAX_ID = 128
 MAX_TEXT = 10_000
+WHOLE_END = 2**63
 _OFF = ("off", "false", "no", "0")
 
 
 def _whole(value: Any) -> Any:
-    """A whole number, also as languages without integers write it."""
+    """A whole number of 64 bits, also as languages without integers write it."""
     if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if type(value) is not int:
+        value = int(value)
+    if type(value) is not int or not -WHOLE_END <= value < WHOLE_END:
         raise ValueError("a whole number is needed")
     return value
 

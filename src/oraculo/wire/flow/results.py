@@ -55,7 +55,9 @@ class Document(Model):
     def attempt(self) -> int | None:
         """What a worker echoes of its ticket's metadata, if it does."""
         text = text_of(self.result.metadata.get("attempt"))
-        return int(text) if text.isascii() and text.isdigit() and 0 < int(text[:12]) <= MAX_ATTEMPT else None
+        return (
+            int(text) if text.isascii() and text.isdigit() and len(text) < 12 and 0 < int(text) <= MAX_ATTEMPT else None
+        )
 
 
 def token_of(value: Mapping[str, Any], headers: Mapping[str, str] = NO_HEADERS) -> str | None:
