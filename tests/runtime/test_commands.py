@@ -79,7 +79,7 @@ async def handed_in(queue: CommandQueue, tenant: str, count: int) -> asyncio.Tas
     before = len(queue)
     caller = asyncio.create_task(queue.submit([request(number, tenant) for number in range(count)]))
     await until(lambda: len(queue) == before + count)
-    return caller  # type: ignore[return-value]
+    return caller
 
 
 async def test_requests_of_tenants_are_taken_in_turns() -> None:

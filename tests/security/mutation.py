@@ -10,7 +10,7 @@ from typing import Any
 
 from security.readers import PIECES
 
-_ODD = (
+_ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1e308, -0.0, 2**63, -(2**63) - 1, 2**64, 10**400, "", "\0", "\ud800", "\u202e", "a" * 300,
     "../../etc/passwd", "${a.b}", "<script>", "'; --", "\r\nx: y", [], {}, [[]], {"": None}, "9" * 500, "1e999", "NaN",
     "9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+23:59", "2026-02-30T00:00:00Z", "amqp://u:p@h/",

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -48,6 +49,8 @@ SECRETS = {
     "Temporal": "chave-do-temporal-6b6b6b",
     "broker of Celery": "senha-do-broker-do-celery-77",
     "backend of Celery": "senha-do-backend-do-celery-78",
+    "S3": "segredo-do-s3-1c1c1c1c",
+    "session of S3": "sessao-do-s3-2d2d2d2d",
     "OPA": "senha-do-opa-3c3c3c",
     "address of the server": "senha-na-url-do-servidor-4d4d",
     "worker's error": "segredo-do-worker-5d2a",
@@ -130,8 +133,8 @@ class Installation:
         )
         self.told.add("users add", done.stdout + done.stderr)
 
-    def command(self, line: str, expect: int | None = None, **env: str) -> str:
-        return spoken(self.folder, line.split(), {**self.settings, **self.server.env, **env}, self.told, expect)
+    def command(self, line: str, more: dict[str, str]) -> str:
+        return spoken(self.folder, line.split(), {**self.settings, **self.server.env, **more}, self.told)
 
 
 def spoken(folder: Path, arguments: list[str], env: dict[str, str], told: Told, expect: int | None = None) -> str:
@@ -235,7 +238,7 @@ def of_commands(one: Installation) -> dict[str, str]:
         *("doctor --json", "replay plantada", "rehearse plantada", "export-test plantada", "audit anchor --to a.json"),
         f"dlq ls --url http://ana:{SECRETS['address of the server']}@127.0.0.1:1",
     ):
-        one.command(line, **asked)
+        one.command(line, asked)
     for file in one.folder.rglob("a.json"):
         one.told.add(str(file), file.read_text())
     return {"signing key": found[1]}
@@ -258,6 +261,13 @@ def last_words(folder: Path, told: Told) -> None:
         "ORACULO_CELERY_BROKER": f"redis://:{SECRETS['broker of Celery']}@127.0.0.1:1/0",
         "ORACULO_CELERY_BACKEND": f"redis://:{SECRETS['backend of Celery']}@127.0.0.1:1/1",
     }
+    bucket = {
+        "ORACULO_ORDER_DATA": "s3://bucket",
+        "ORACULO_S3_ENDPOINT": "http://127.0.0.1:1",
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": SECRETS["S3"],
+        "AWS_SESSION_TOKEN": SECRETS["session of S3"],
+    }
     in_url = {"ORACULO_STORE": f"postgresql://ana:{SECRETS['PostgreSQL in a URL']}@127.0.0.1:1/o"}
     reach = [  # settings of something that is away; a second of trying says all that is said about it
         {**store, "ORACULO_BROKER": f"amqp://ana:{broker}@127.0.0.1:1/"},
@@ -272,6 +282,7 @@ def last_words(folder: Path, told: Told) -> None:
             "TEMPORAL_API_KEY": SECRETS["Temporal"],
         },
         {**store, "ORACULO_POLICIES": f"opa:http://ana:{SECRETS['OPA']}@127.0.0.1:1"},
+        {**store, **bucket},
         {**store, "OTEL_EXPORTER_ENDPOINT": f"http://ana:{SECRETS['address of the collector']}@127.0.0.1:1"},
         {**in_url, **celery},
         in_url,
@@ -305,7 +316,7 @@ def last_words(folder: Path, told: Told) -> None:
         process.begin()
         running.append((room, process))
     for room, process in running:
-        eventually(lambda room=room: (room / "stderr.log").exists() and (room / "stderr.log").read_text())
+        eventually(partial(said_anything, room / "stderr.log"))
         process.popen.terminate()  # type: ignore[union-attr]
     for room, process in running:
         process.wait(DEADLINE_S)
@@ -317,6 +328,10 @@ def last_words(folder: Path, told: Told) -> None:
     process.begin()
     process.wait()
     told.add(".env", (strange / "stderr.log").read_text())
+
+
+def said_anything(log: Path) -> bool:
+    return log.exists() and bool(log.read_text())
 
 
 VAULT: list[str] = []

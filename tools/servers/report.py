@@ -24,6 +24,7 @@ CLASSES = {
     "caddy": "tools.servers.proxies:Caddy",
     "oidc": "tools.servers.oidc:Oidc",
     "opa": "tools.servers.opa:Opa",
+    "s3": "tools.servers.s3:S3",
 }
 
 STAND_INS = {"kafka": "tools.servers.kafka:MockKafka"}  # where the real one cannot be had

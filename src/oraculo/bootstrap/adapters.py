@@ -33,6 +33,7 @@ from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.data_keys import DataKeys
 from oraculo.ports.identity import IdentityProvider
+from oraculo.ports.order_data import OrderData
 from oraculo.ports.store import Store
 from oraculo.ports.token_keys import TokenKeys
 from oraculo.runtime.breakers import BreakerBook
@@ -65,12 +66,31 @@ def references_of(settings: Settings, store: DataKeys, sealing: Sealing) -> Orde
         return None
     small = any(scheme_of(url.strip()) in SMALL_MESSAGE_SCHEMES for url in settings.broker.split(","))
     limit = settings.order_max_bytes or (SMALL_ORDER_BYTES if small else LARGE_ORDER_BYTES)
-    data = FolderOrderData(settings.order_data, sealing)
+    data = order_data_of(settings, sealing)
 
     async def reload_keys() -> None:
         sealing.take(await store.data_keys())
 
     return OrderReferences(data, OrderLinks(data.link_key, settings.url), limit, reload_keys)
+
+
+def order_data_of(settings: Settings, sealing: Sealing = UNSEALED) -> OrderData:
+    """Where large data of orders are kept. SettingsError: the bucket cannot be one, or has no credentials."""
+    if not settings.order_data.startswith("s3:"):
+        return FolderOrderData(settings.order_data, sealing)
+    from oraculo.adapters.order_data.s3 import S3OrderData, place_of
+    from oraculo.adapters.order_data.sigv4 import S3Credentials
+
+    try:
+        place = place_of(settings.order_data)
+    except ValueError as error:
+        raise SettingsError("ORACULO_ORDER_DATA", settings.order_data, str(error)) from None
+    s3 = settings.s3
+    if not s3.access_key or not s3.secret_key:
+        name = "AWS_SECRET_ACCESS_KEY" if s3.access_key else "AWS_ACCESS_KEY_ID"
+        raise SettingsError(name, "", f"it is needed for ORACULO_ORDER_DATA={settings.order_data}")
+    endpoint = s3.endpoint or f"https://s3.{s3.region}.amazonaws.com"
+    return S3OrderData(place, endpoint, s3.region, S3Credentials(s3.access_key, s3.secret_key, s3.session), sealing)
 
 
 def breakers_of(settings: Settings, store: Store, clock: Clock) -> BreakerBook | None:

@@ -17,7 +17,7 @@ from oraculo.adapters.clock import MonotonicClock
 from oraculo.api.auth import check_binding
 from oraculo.api.tls import server_context
 from oraculo.bootstrap import flow as flow_parts
-from oraculo.bootstrap.adapters import audit_writer, identity_of, task_types_of, temporal_of
+from oraculo.bootstrap.adapters import audit_writer, identity_of, order_data_of, task_types_of, temporal_of
 from oraculo.cli import findings, findings_kubernetes
 from oraculo.cli.exits import Exit
 from oraculo.cli.findings import Finding, broken, fine, warning
@@ -150,6 +150,9 @@ def _order_data(known: Settings) -> Iterator[Finding]:
     """Where collected data go that are too large for orders; the folder is made when it is needed."""
     if not known.order_data:
         return
+    if known.order_data.startswith("s3:"):
+        yield _bucket(known)
+        return
     folder = Path(known.order_data).absolute()
     nearest = next(one for one in (folder, *folder.parents) if one.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
@@ -157,6 +160,17 @@ def _order_data(known: Settings) -> Iterator[Finding]:
         yield warning("order data", f"{folder} cannot be written", fix)
     else:
         yield fine("order data", f"{folder}" if folder.is_dir() else f"{folder} will be made when it is needed")
+
+
+def _bucket(known: Settings) -> Finding:
+    fix = "check ORACULO_S3_ENDPOINT, AWS_REGION and the rights of the key; until then orders carry their data"
+    try:
+        order_data_of(known).link_key()
+    except OraculoError as error:
+        return broken("order data", str(error), "set what is missing, or a folder")
+    except OSError as error:
+        return warning("order data", redaction.redact(str(error), 300), fix)
+    return fine("order data", f"{known.order_data} takes and gives objects")
 
 
 def _broker(known: Settings) -> Iterator[Finding]:

@@ -132,6 +132,22 @@ class OidcSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class S3Settings:
+    """How a bucket of `ORACULO_ORDER_DATA` is reached; credentials have the names that tools of AWS know."""
+
+    endpoint: str = setting(
+        "ORACULO_S3_ENDPOINT",
+        "",
+        read.optional(read.url("https", "http", several=False)),
+        "Address of a server that speaks S3 (MinIO, Ceph, R2, …); empty: that of AWS in the region",
+    )
+    region: str = setting("AWS_REGION", "us-east-1", read.text, "Region of the bucket")
+    access_key: str = setting("AWS_ACCESS_KEY_ID", "", read.text, "Id of the access key")
+    secret_key: str = setting("AWS_SECRET_ACCESS_KEY", "", read.text, "Its secret", secret=True)
+    session: str = setting("AWS_SESSION_TOKEN", "", read.text, "Token of credentials that end", secret=True)
+
+
+@dataclass(frozen=True, slots=True)
 class VaultSettings:
     """Where references `vault:` lead. They are read from the environment only, never from `.env`."""
 

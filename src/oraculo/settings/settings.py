@@ -20,6 +20,7 @@ from oraculo.settings import readers as read
 from oraculo.settings import references as references_to
 from oraculo.settings.access_groups import (
     OidcSettings,
+    S3Settings,
     SealingSettings,
     SignatureSettings,
     TlsSettings,
@@ -162,8 +163,8 @@ class Settings:
         "ORACULO_ORDER_DATA",
         "dados_de_ordens",
         read.text,
-        "Folder for collected data that are too large to be part of an order, shared by processes on one database; "
-        "empty: every order carries its data",
+        "Folder, or `s3://bucket/prefix`, for collected data that are too large to be part of an order, shared by "
+        "processes on one database; empty: every order carries its data",
     )
     order_max_bytes: int = setting(
         "ORACULO_ORDER_MAX_BYTES",
@@ -176,6 +177,7 @@ class Settings:
     )
     signatures: SignatureSettings = group(SignatureSettings, "Signed messages")
     vault: VaultSettings = group(VaultSettings, "Vault")
+    s3: S3Settings = group(S3Settings, "S3")
     sealing: SealingSettings = group(SealingSettings, "Encryption at rest")
     oidc: OidcSettings = group(OidcSettings, "OpenID Connect")
     tls: TlsSettings = group(TlsSettings, "TLS")
