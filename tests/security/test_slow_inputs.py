@@ -10,14 +10,12 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import Any
 
 import pytest
 
-from oraculo.errors import OraculoError
 from security.readers import MIB, PIECES, READERS, Reader
 
 RATIO_MAX = 10.0  # of four times the length; in proportion it is 4, with each character looked at from each other 16
@@ -25,11 +23,11 @@ NOTHING_S = 0.03  # processor time that holds up nobody: less at the limit is no
 TRIES = 4
 
 
-def _seconds(run: Callable[[str], Any], given: str) -> float:
+def _seconds(reader: Reader, given: str) -> float:
     """Processor time of this thread, refusals included."""
     began = time.thread_time()
-    with suppress(OraculoError, ValueError, RecursionError, UnicodeError):
-        run(given)
+    with suppress(*reader.refusals, ValueError, RecursionError):
+        reader.run(given)
     return time.thread_time() - began
 
 
@@ -37,15 +35,15 @@ def _is_slow(reader: Reader, shape: str) -> str | None:
     """What was measured, when it is more than in proportion; the quickest of several tries counts."""
     long = (shape * (reader.limit // len(shape.encode()) + 1))[: reader.limit]
     short = long[: len(long) // 4]
-    whole = _seconds(reader.run, long)
+    whole = _seconds(reader, long)
     if whole < NOTHING_S:
         return None
-    quarter = _seconds(reader.run, short)
+    quarter = _seconds(reader, short)
     for _ in range(TRIES):
         if whole <= RATIO_MAX * max(quarter, NOTHING_S / 4):
             return None
-        whole = min(whole, _seconds(reader.run, long))
-        quarter = max(quarter, _seconds(reader.run, short))
+        whole = min(whole, _seconds(reader, long))
+        quarter = max(quarter, _seconds(reader, short))
     return f"{shape[:60]!r} × {len(long) // len(shape)}: {whole:.3f} s, a quarter of it {quarter:.4f} s"
 
 

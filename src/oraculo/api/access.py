@@ -71,7 +71,7 @@ class GuardedRoute(APIRoute):
     """A route that asks the actor of a request for the declared scope before anything of the request is read."""
 
     def refuse(self, scope: AsgiScope) -> None:
-        """Raise the problem `forbidden` unless the caller may do this."""
+        """Raise the problem `forbidden` unless the caller may do this, QuotaError when its rate is used up."""
         need = _DECLARED.get(self.endpoint)
         if need is not None and scope["method"] in (self.methods or ()):
             wanted = need.of(scope["path_params"])

@@ -80,13 +80,12 @@ def looks_like_token(text: object) -> bool:
 
 
 def without_signatures(body: bytes) -> bytes:
-    """The same with the signatures of tokens hidden: whoever reads a message that nobody took does not get a token
-    that is still good."""
+    """Hide the signatures of tokens in a message: who reads one that was not taken gets no token that is still good."""
     return _SIGNED.sub(rb"\1.***", body)
 
 
 def with_signatures_of(body: bytes, original: bytes) -> bytes:
-    """The same with the signatures that were hidden in what was shown of the original."""
+    """Put back the signatures that were hidden in what was shown of the original."""
     known = {found[1]: found[2] for found in _SIGNED.finditer(original)}
     return _HIDDEN.sub(lambda found: b"%b.%b" % (found[1], known.get(found[1], b"***")), body)
 
