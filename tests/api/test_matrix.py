@@ -78,7 +78,7 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
     (
         {"operador", "admin"},
         [
-            "POST /api/v1/orchestrations/bulk",
+            "POST /api/v1/orchestrations/bulk", "PATCH /api/v1/orchestrations/{}",
             "POST /api/v1/orchestrations/{}/cancel", "POST /ui/runs/{} cancel", "POST /ui/runs/{}",
             "POST /api/v1/orchestrations/{}/pause", "POST /api/v1/orchestrations/{}/resume",
             "POST /ui/runs/{} pause", "POST /ui/runs/{} resume",

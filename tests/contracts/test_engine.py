@@ -226,6 +226,20 @@ async def test_a_paused_run_sends_nothing_and_its_deadlines_stand_still(engine: 
     assert moved == datetime.fromisoformat(ended) - datetime.fromisoformat(began)
 
 
+async def test_the_priority_of_a_run_is_changed_while_it_runs(engine: EngineCase) -> None:
+    (one,) = collects(1, timeout_s=60)
+    name = engine.submit(coletas=[one], timeout_s=90)
+    order = await engine.take(one["fonte"])
+    path = f"/orchestrations/{name}"
+    first = engine.call("PATCH", path, json={"prioridade": 9, "motivo": "urge"})
+    assert (first["prioridade"], first["mudou"]) == (9, True)
+    assert engine.call("PATCH", path, json={"priority": 9})["mudou"] is False
+    assert engine.call("GET", path)["prioridade"] == 9
+    await engine.send(answer(order, [1]))
+    assert engine.result(name)["status"] == "concluida"
+    assert (await engine.journal(name))["PriorityChanged"] == 1
+
+
 async def test_a_paused_destination_gets_its_order_once_when_it_is_resumed(engine: EngineCase) -> None:
     first, second = collects(2, timeout_s=60, max_tentativas=1)
     queue = f"escavador_{first['fonte']}"

@@ -14,6 +14,7 @@ from oraculo.core.commands import (
     ConfirmCancel,
     Judge,
     PauseRun,
+    Prioritise,
     RequeueTicket,
     ResumeRun,
     Signal,
@@ -581,6 +582,21 @@ def children_of_every_ending() -> Story:
     return story
 
 
+def a_run_becomes_more_urgent() -> Story:
+    """Twice, once while an attempt is under way; the same again is nothing."""
+    story = Story(plan(2, 1, attempts=2))
+    story.do(Prioritise(9, "cliente espera", "ana"), 1)
+    story.confirm(0, 1, when=2)
+    story.fail(0, when=3)
+    story.do(Prioritise(9), 4)
+    story.do(Prioritise(2, "já não urge", "ana"), 5)
+    story.ok(1, when=6)
+    story.wake(60)
+    story.ok(0, attempt=2, when=61)
+    story.ok(2, when=62)
+    return story
+
+
 STORIES: tuple[Callable[[], Story], ...] = (
     an_exhausted_order_is_requeued,
     an_attempt_is_withdrawn,
@@ -610,5 +626,6 @@ STORIES: tuple[Callable[[], Story], ...] = (
     waits_for_signals_decisions_and_time,
     a_wait_that_is_refused,
     a_run_that_is_paused_twice,
+    a_run_becomes_more_urgent,
     a_retry_takes_over_tasks_items_and_signals,
 )

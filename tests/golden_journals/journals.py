@@ -55,6 +55,7 @@ LATER = (
     "allocated",
     "alocacao",
     "to_end",
+    "priority",
     "policy",
     "politicas",
 )  # facts that not every release knew; not shown where they are empty

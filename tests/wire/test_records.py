@@ -181,6 +181,7 @@ EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.Resolved: st.builds(ev.Resolved, st.lists(RESOLUTIONS, max_size=3), st.none() | RESOLUTIONS),
     ev.Woken: st.builds(ev.Woken),
     ev.CancelRequested: st.builds(ev.CancelRequested, TEXT),
+    ev.PriorityChanged: st.builds(ev.PriorityChanged, st.integers(1, 9), TEXT, st.none() | TEXT),
     ev.OrchestrationPaused: st.builds(ev.OrchestrationPaused, TEXT, st.none() | TEXT),
     ev.OrchestrationResumed: st.builds(ev.OrchestrationResumed, TEXT, st.none() | TEXT),
     ev.ApprovalAsked: st.builds(ev.ApprovalAsked),

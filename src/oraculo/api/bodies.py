@@ -48,6 +48,18 @@ class PauseRequest(BaseModel):
     )
 
 
+class PriorityRequest(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"prioridade": 9, "motivo": "cliente espera"}]}
+    )
+    prioridade: Annotated[int, Field(ge=1, le=9, strict=True)] = Field(
+        description="from 1, the least, to 9", validation_alias=AliasChoices("prioridade", "priority")
+    )
+    motivo: Annotated[str, Field(max_length=1000)] = Field(
+        "", description="why, for the record", validation_alias=AliasChoices("motivo", "reason")
+    )
+
+
 class CancelRunRequest(CancelRequest):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"motivo": "pedido errado", "desfazer": True}]}

@@ -97,6 +97,13 @@ class Cancelled(BaseModel):
     cancelada: bool = Field(description="false: it had ended before, and stays as it ended")
 
 
+class RunPrioritised(BaseModel):
+    correlation_id: str
+    status: str
+    prioridade: int | None
+    mudou: bool = Field(description="false when it was so already")
+
+
 class RunPaused(BaseModel):
     correlation_id: str
     status: Status
@@ -353,8 +360,8 @@ class Jwks(BaseModel):
 
 
 ANSWER_MODELS: list[type[BaseModel]] = [
-    Problem, Submitted, RetryAccepted, RetryList, Batch, Running, Cancelled, RunPaused, SummaryPage, Ticket, Aggregate,
-    Orchestration, EventPage, TaskTypes,
+    Problem, Submitted, RetryAccepted, RetryList, Batch, Running, Cancelled, RunPaused, RunPrioritised,
+    SummaryPage, Ticket, Aggregate, Orchestration, EventPage, TaskTypes,
     DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, *SLO_MODELS,
     Replicas, SystemEvents, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
     WorkflowAnswer, PlanTickets, FlowStatus, *TICKET_MODELS, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS,

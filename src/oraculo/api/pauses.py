@@ -1,4 +1,4 @@
-"""Pause an orchestration, and let it go on."""
+"""Pause an orchestration, let it go on, and change how urgent it is."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ router = APIRouter(
     route_class=GuardedRoute, prefix=paths.ORCHESTRATIONS, tags=["orchestrations"], responses=problems.COMMON_RESPONSES
 )
 
-_ANSWERS = {
-    200: answer(documents.RunPaused, "Where it stands now"),
-    **problems.documented(404, 408, 409, 413, 415, 422),
-}
+_REFUSED = problems.documented(404, 408, 409, 413, 415, 422)
+_ANSWERS = {200: answer(documents.RunPaused, "Where it stands now"), **_REFUSED}
 
 
 @router.post(
@@ -53,6 +51,25 @@ async def resume(request: Request, oraculo: Running, correlation_id: paths.Corre
     asked = await body.optional(request, bodies.PauseRequest)
     changed = await oraculo.pauses.resume(correlation_id, asked.motivo, actor_of(request))
     return await _stands(oraculo, correlation_id, changed)
+
+
+@router.patch(
+    "/{correlation_id:segment}",
+    summary="Change how urgent an orchestration is",
+    description="All its tickets count as this urgent from now on, whatever the plan says: under "
+    "`SCHEDULER_MAX_PARALLEL_TICKETS`, and where workers are chosen. What is with workers stays there. Durable when "
+    "the answer arrives; asking for the same again changes nothing. 409 once it has ended.",
+    response_class=Response,
+    responses={200: answer(documents.RunPrioritised, "How it counts now"), **_REFUSED},
+    openapi_extra=body.documented(bodies.PriorityRequest),
+)
+@needs(Scope.RUN_CANCEL)
+async def prioritise(request: Request, oraculo: Running, correlation_id: paths.CorrelationId) -> Response:
+    asked = await body.required(request, bodies.PriorityRequest)
+    changed = await oraculo.pauses.prioritise(correlation_id, asked.prioridade, asked.motivo, actor_of(request))
+    state = await oraculo.state(correlation_id)
+    document = {"correlation_id": correlation_id, "status": state.status, "prioridade": state.priority}
+    return answered({**document, "mudou": changed})
 
 
 async def _stands(oraculo: Oraculo, correlation_id: str, changed: bool) -> Response:

@@ -41,6 +41,7 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
         ("cancel", "follow:cancel", Scope.RUN_CANCEL, "oraculo cancel abc123 --motivo 'pedido errado'"),
         ("pause", "pauses:pause", Scope.RUN_CANCEL, "oraculo pause abc123 --motivo 'a fonte está fora'"),
         ("resume", "pauses:resume", Scope.RUN_CANCEL, "oraculo resume --queue escavador_youtube"),
+        ("prioritise", "pauses:prioritise", Scope.RUN_CANCEL, "oraculo prioritise abc123 9 --motivo 'cliente espera'"),
         ("pauses", "pauses:pauses", Scope.SYSTEM_READ, "oraculo pauses"),
         ("breakers", "breakers:breakers", Scope.SYSTEM_READ, "oraculo breakers --probe escavador_youtube"),
         ("retry", "follow:retry", Scope.RUN_SUBMIT, "oraculo retry abc123 --from falhas --watch"),

@@ -1,4 +1,5 @@
-"""`pause`, `resume` and `pauses`: hold back what goes out, of one run, to one destination or all of it."""
+"""`pause`, `resume` and `pauses`: hold back what goes out, of one run, to one destination or all of it; `prioritise`:
+who goes first."""
 
 from __future__ import annotations
 
@@ -46,6 +47,21 @@ def resume(
     _check(correlation_id, queue, everything)
     with inputs.client(url) as client:
         _tell(_resume(client, correlation_id, queue, motivo), json)
+
+
+def prioritise(
+    correlation_id: Annotated[str, typer.Argument(metavar="ID", autocompletion=ids, show_default=False)],
+    priority: Annotated[int, typer.Argument(help=t("o.priority"), metavar="1-9", min=1, max=9, show_default=False)],
+    motivo: Motivo = "",
+    url: Url = None,
+    json: AsJson = False,
+) -> None:
+    with inputs.client(url) as client:
+        document = client.prioritise(correlation_id, priority, motivo)
+    if json:
+        emit(document)
+    else:
+        say(t("priority.is", id=document["correlation_id"], n=document["prioridade"]))
 
 
 def pauses(url: Url = None, json: AsJson = False) -> None:

@@ -24,6 +24,12 @@ OPERATION_TEXTS: dict[str, tuple[str, str]] = {
     ),
     "o.label": ("A label, like cliente:acme; may be repeated.", "Um rótulo, como cliente:acme; pode repetir."),
     "o.label-filter": ("Only with this label.", "Só com este rótulo."),
+    "prioritise": (
+        "Let all tickets of an orchestration count as this urgent from now on.",
+        "Faz todos os tickets de uma orquestração contarem com esta urgência daqui em diante.",
+    ),
+    "o.priority": ("From 1, the least, to 9.", "De 1, a menor, a 9."),
+    "priority.is": ("{id} has the priority {n}", "{id} tem a prioridade {n}"),
     "pause": (
         "Pause an orchestration (its deadlines stand still), a destination (--queue) or all of them (--all).",
         "Pausa uma orquestração (seus prazos param), um destino (--queue) ou todos (--all).",

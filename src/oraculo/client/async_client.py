@@ -135,6 +135,10 @@ class AsyncClient:
         """Let a paused orchestration go on. ConflictError: it has ended."""
         return await self._run(pause_calls.resume(correlation_id, reason))
 
+    async def prioritise(self, correlation_id: str, priority: int, reason: str = "") -> p.PriorityAnswer:
+        """Let all tickets of one orchestration count as this urgent from now on: from 1, the least, to 9."""
+        return await self._run(pause_calls.prioritise(correlation_id, priority, reason))
+
     @renamed(fila="queue", motivo="reason")
     async def pause_queue(self, queue: str | None, reason: str = "") -> p.DestinationPauseAnswer:
         """Let no order go to a destination; None: to any."""

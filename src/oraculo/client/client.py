@@ -142,6 +142,10 @@ class Client:
         """Let a paused orchestration go on. ConflictError: it has ended."""
         return self._run(pause_calls.resume(correlation_id, reason))
 
+    def prioritise(self, correlation_id: str, priority: int, reason: str = "") -> p.PriorityAnswer:
+        """Let all tickets of one orchestration count as this urgent from now on: from 1, the least, to 9."""
+        return self._run(pause_calls.prioritise(correlation_id, priority, reason))
+
     @renamed(fila="queue", motivo="reason")
     def pause_queue(self, queue: str | None, reason: str = "") -> p.DestinationPauseAnswer:
         """Let no order go to a destination; None: to any."""

@@ -8,6 +8,7 @@ from oraculo.client.pause_results import (
     DestinationPauseAnswer,
     DestinationPauseDetails,
     PauseAnswer,
+    PriorityAnswer,
     ProbeAnswer,
 )
 
@@ -20,6 +21,14 @@ def pause(correlation_id: str, reason: str = "") -> CallPlan[PauseAnswer]:
 def resume(correlation_id: str, reason: str = "") -> CallPlan[PauseAnswer]:
     """Let one orchestration go on."""
     return _run(correlation_id, "resume", reason)
+
+
+def prioritise(correlation_id: str, priority: int, reason: str = "") -> CallPlan[PriorityAnswer]:
+    """Change how urgent one orchestration is."""
+    path = f"{API}/orchestrations/{path_segment(correlation_id)}"
+    got: HttpAnswer = yield HttpCall("PATCH", path, body={"prioridade": priority, "motivo": reason})
+    answer: PriorityAnswer = got.body
+    return answer
 
 
 def pause_queue(queue: str | None, reason: str = "") -> CallPlan[DestinationPauseAnswer]:

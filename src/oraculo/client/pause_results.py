@@ -61,3 +61,12 @@ class ProbeAnswer(TypedDict):
     aberto: bool
     disjuntor: BreakerDetails | None
     mudou: bool
+
+
+class PriorityAnswer(TypedDict):
+    """How urgent a run counts now; `mudou` is false when it was so already."""
+
+    correlation_id: str
+    status: str
+    prioridade: int | None
+    mudou: bool

@@ -36,6 +36,7 @@ from oraculo.core.events import (
     PlanGrown,
     PolicyAsked,
     PolicyEvaluated,
+    PriorityChanged,
     Resolved,
     ResultsReused,
     SignalReceived,
@@ -78,6 +79,7 @@ _INERT_EVENTS = frozenset(  # cause nothing
         TasksAsked,
         OrchestrationPaused,
         OrchestrationResumed,
+        PriorityChanged,
         ChildrenCancelled,
     )
 )

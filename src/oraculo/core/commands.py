@@ -99,6 +99,15 @@ class ResumeRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Prioritise:
+    """Let the tickets of the orchestration count as this urgent from now on: from 1, the least, to 9."""
+
+    priority: int
+    reason: str = ""
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RequeueTicket:
     """Give a ticket that used up `attempt` attempts another one."""
 
@@ -205,6 +214,7 @@ Command = (
     | Cancel
     | PauseRun
     | ResumeRun
+    | Prioritise
     | Approve
     | Signal
     | RecordDelivery

@@ -31,6 +31,7 @@ from oraculo.core.commands import (
     Grow,
     Judge,
     PauseRun,
+    Prioritise,
     RecordDelivery,
     RecordResult,
     RequeueTicket,
@@ -48,6 +49,7 @@ from oraculo.core.events import (
     DispatchConfirmed,
     Event,
     NoticeSent,
+    PriorityChanged,
     Resolved,
     TicketsDispatched,
     Woken,
@@ -74,6 +76,12 @@ def decide(state: Orchestration, command: Command, now: datetime) -> tuple[list[
             return [CancelRequested(reason, actor, undo)], Verdict.APPLIED
         case PauseRun() | ResumeRun():
             return pausing.decide(state, command)
+        case Prioritise(priority, reason, actor):
+            if state.status.final:
+                return [], Verdict.IDLE
+            if state.priority == priority:
+                return [], Verdict.DUPLICATE
+            return [PriorityChanged(priority, reason, actor)], Verdict.APPLIED
         case RequeueTicket():
             requeued, verdict = requeue.requeue(state, command)
             return ([requeued] if requeued else []), verdict

@@ -13,6 +13,7 @@ replaying the mirrors through `step` must give the same events again.
     Cancel          → CancelRequested
     PauseRun        → OrchestrationPaused
     ResumeRun       → OrchestrationResumed
+    Prioritise      → PriorityChanged
     RequeueTicket   → TicketRequeued
     WithdrawTicket  → TicketWithdrawn
     AllocateTicket  → TicketAllocated
@@ -344,6 +345,15 @@ class OrchestrationResumed:
 
 
 @dataclass(slots=True)
+class PriorityChanged:
+    """From now on all tickets count as this urgent, whatever the plan says: from 1, the least, to 9."""
+
+    priority: int
+    reason: str
+    actor: str | None = None
+
+
+@dataclass(slots=True)
 class ApprovalAsked:
     """Nothing is published before a human agrees."""
 
@@ -452,7 +462,7 @@ Event = (
     | TicketsDispatched | DispatchConfirmed | TicketConcluded | ChildEnded
     | ChildrenCancelled | AttemptFailed | TicketFailed | TicketRequeued | TicketWithdrawn | LateAnswerKept
     | ConflictingAnswerKept | TicketsClosed | FanInClosed | TasksAsked | Resolved | PlanGrown | MapEnded
-    | LoopEnded | Woken | CancelRequested | OrchestrationPaused | OrchestrationResumed | ApprovalAsked
+    | LoopEnded | Woken | CancelRequested | OrchestrationPaused | OrchestrationResumed | PriorityChanged | ApprovalAsked
     | ApprovalGiven | ApprovalRefused | SignalReceived | WaitStarted | WaitEnded | CompensationStarted
     | OrchestrationClosed | NoticeSent | NoticeDelivered | NoticeFailed | NoticeGivenUp
     | PolicyAsked | PolicyEvaluated | AnswerHeld | TicketAllocated
@@ -461,7 +471,7 @@ Event = (
 _CAUSED = (
     OrchestrationStarted | TicketConcluded | AttemptFailed | TicketFailed | TicketRequeued | TicketWithdrawn
     | LateAnswerKept | ConflictingAnswerKept | CancelRequested | OrchestrationPaused | OrchestrationResumed
-    | ApprovalGiven | ApprovalRefused | SignalReceived | AnswerHeld
+    | ApprovalGiven | ApprovalRefused | SignalReceived | AnswerHeld | PriorityChanged
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from heapq import heapify
 from typing import TYPE_CHECKING
 
 from oraculo.core.commands import PauseRun, ResumeRun
-from oraculo.core.events import Event, OrchestrationPaused, OrchestrationResumed
+from oraculo.core.events import Event, OrchestrationPaused, OrchestrationResumed, PriorityChanged
 from oraculo.core.vocabulary import Phase, Verdict
 from oraculo.core.waits import WaitKind
 
@@ -55,6 +55,19 @@ def stands_still(state: Orchestration, timer: int) -> bool:
         return False
     wait = state.plan.profile.wait(timer) if state.tickets[timer].phase is Phase.HELD else None
     return wait is None or wait.kind is not WaitKind.UNTIL
+
+
+def evolve(
+    state: Orchestration, event: OrchestrationPaused | OrchestrationResumed | PriorityChanged, at: datetime
+) -> None:
+    """Make what an operator asked for true."""
+    match event:
+        case OrchestrationPaused():
+            stop(state, event, at)
+        case OrchestrationResumed():
+            restart(state, at)
+        case PriorityChanged(priority):
+            state.priority = priority
 
 
 def stop(state: Orchestration, event: OrchestrationPaused, at: datetime) -> None:

@@ -61,10 +61,17 @@ def _value(risk: float, qos: float, lift: float, urgency: float) -> float:
     return round(min(1.0, max(0.0, score)), 6)
 
 
+def fresh_score_of(state: Orchestration, position: int, priority: int | None = None) -> PriorityScore:
+    """How urgent a ticket is when it is released: by `priority`, or that which an operator gave its orchestration, else
+    as its plan says."""
+    given = state.priority if priority is None else priority
+    return state.plan.profile.score_of(position) if given is None else score_of_priority(given)
+
+
 def ticket_score(state: Orchestration, position: int, now: datetime | None = None) -> PriorityScore:
     """How urgent a ticket was when it was sent; before that, how urgent it is at `now`, or was when it was released.
     Another attempt begins anew."""
-    ticket, fresh = state.tickets[position], state.plan.profile.score_of(position)
+    ticket, fresh = state.tickets[position], fresh_score_of(state, position)
     since = ticket.dispatched_at if ticket.attempt == 1 else None
     at = ticket.started_at or now
     if since is None or at is None:

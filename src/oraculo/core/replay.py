@@ -21,6 +21,7 @@ from oraculo.core.commands import (
     Grow,
     Judge,
     PauseRun,
+    Prioritise,
     RecordDelivery,
     RecordResult,
     RequeueTicket,
@@ -102,6 +103,8 @@ def cause_of(events: Sequence[ev.Event]) -> Command:
             return PauseRun(reason, actor)
         case ev.OrchestrationResumed(reason, actor):
             return ResumeRun(reason, actor)
+        case ev.PriorityChanged(priority, reason, actor):
+            return Prioritise(priority, reason, actor)
         case ev.ApprovalGiven(by, reason, actor, task):
             return Approve(True, by, reason, actor, task)
         case ev.ApprovalRefused(by, reason, actor, task):

@@ -72,6 +72,7 @@ class Orchestration:
     kept: dict[str, None] = field(default_factory=dict)  # ids of those that no wait has taken, in their order
     paused: PauseState | None = None
     pauses: int = 0  # how many there were
+    priority: int | None = None  # that an operator gave all of its tickets
     data_bytes: int = 0  # about how much data it holds: what tickets gave, and rows of maps
     # Two indexes, not facts: a heap of (instant, position or ~notice) that may hold stale entries, and the positions of
     # each destination, made when the first answer without a ticket_id comes.
@@ -361,10 +362,8 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
                 state.arm(~event.notice, event.retry_at)
         case ev.CancelRequested(reason):
             state.cancel_reason = reason
-        case ev.OrchestrationPaused():
-            pausing.stop(state, event, at)
-        case ev.OrchestrationResumed():
-            pausing.restart(state, at)
+        case ev.OrchestrationPaused() | ev.OrchestrationResumed() | ev.PriorityChanged():
+            pausing.evolve(state, event, at)
         case ev.ApprovalAsked():
             state.awaits_approval = True
         case ev.ApprovalGiven(by, task=None) | ev.ApprovalRefused(by, task=None):

@@ -112,6 +112,8 @@ def _row(event: ev.Event, plan: Plan, start: datetime, language: Language) -> li
             return ["z", 1, reason[:TEXT_MAX_CHARACTERS]]
         case ev.OrchestrationResumed(reason):
             return ["z", 0, reason[:TEXT_MAX_CHARACTERS]]
+        case ev.PriorityChanged(priority, reason):
+            return ["N", priority, reason[:TEXT_MAX_CHARACTERS]]
         case ev.ApprovalAsked():
             return ["p", "asked", "", ""]
         case ev.ApprovalGiven(by, reason, _actor, task):

@@ -60,6 +60,7 @@ _IMPORTANT = {  # in the order in which they happen to an orchestration
     ev.CancelRequested: (logging.INFO, "cancel requested"),
     ev.OrchestrationPaused: (logging.INFO, "orchestration paused"),
     ev.OrchestrationResumed: (logging.INFO, "orchestration resumed"),
+    ev.PriorityChanged: (logging.INFO, "priority changed"),
     ev.OrchestrationClosed: (logging.INFO, "orchestration closed"),
     ev.NoticeGivenUp: (logging.WARNING, "notice given up"),
 }

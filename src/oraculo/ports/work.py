@@ -14,6 +14,7 @@ from oraculo.core.commands import (
     Command,
     Grow,
     PauseRun,
+    Prioritise,
     RecordResult,
     RequeueTicket,
     Resolve,
@@ -142,7 +143,16 @@ def by_actor(work: Work, actor: Actor) -> Work:
     command = work.command
     if isinstance(
         command,
-        Start | RecordResult | Cancel | PauseRun | ResumeRun | Approve | Signal | RequeueTicket | WithdrawTicket,
+        Start
+        | RecordResult
+        | Cancel
+        | PauseRun
+        | ResumeRun
+        | Prioritise
+        | Approve
+        | Signal
+        | RequeueTicket
+        | WithdrawTicket,
     ):
         work.command = replace(command, actor=actor.id)
     return work

@@ -1,9 +1,9 @@
-"""Pausing and resuming, as an operator asks for it. Durable when a call returns."""
+"""Pausing, resuming and urgency, as an operator asks for it. Durable when a call returns."""
 
 from __future__ import annotations
 
 from oraculo.core.access import Actor
-from oraculo.core.commands import PauseRun, ResumeRun
+from oraculo.core.commands import PauseRun, Prioritise, ResumeRun
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import DEFAULT_TENANT, in_tenant
 from oraculo.errors import RunEndedError, UnknownIdError
@@ -28,7 +28,11 @@ class RunPauses:
         """Let an orchestration go on; return False when it was not paused. RunEndedError: it has ended."""
         return await self._ask(correlation_id, ResumeRun(reason, actor.id))
 
-    async def _ask(self, correlation_id: str, command: PauseRun | ResumeRun) -> bool:
+    async def prioritise(self, correlation_id: str, priority: int, reason: str, actor: Actor) -> bool:
+        """Change how urgent an orchestration is; return False when it was so already. RunEndedError: it has ended."""
+        return await self._ask(correlation_id, Prioritise(priority, reason, actor.id))
+
+    async def _ask(self, correlation_id: str, command: PauseRun | ResumeRun | Prioritise) -> bool:
         outcome = (await self._engine.submit([Work(command, in_tenant(self._tenant, correlation_id))]))[0]
         if outcome.fate is Fate.UNKNOWN:
             raise UnknownIdError("orchestration", correlation_id)

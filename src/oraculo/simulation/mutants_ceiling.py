@@ -8,6 +8,7 @@ from typing import Any
 
 from oraculo.core.flow.allocation import score_of_plan
 from oraculo.core.flow.outcome import flow_of
+from oraculo.core.priority import urgency
 from oraculo.core.state import Orchestration
 from oraculo.ports.clock import Clock
 from oraculo.runtime.effects import runner
@@ -21,7 +22,7 @@ _let_out = ConcurrencyCeiling.let_out
 def priority_does_not_count() -> AbstractContextManager[None]:
     """As before priorities counted: of plans of the same risk band, the one that came first goes first."""
 
-    def score_of(state: Orchestration, _position: int, _since: datetime, _clock: Clock) -> Score:
+    def score_of(state: Orchestration, _position: int, _since: datetime, _clock: Clock, *_: Any) -> Score:
         return lambda: score_of_plan(flow_of(state).risk_band, None).value
 
     return patched((runner, "score_of", score_of))
@@ -32,8 +33,18 @@ def first_come_first_served() -> AbstractContextManager[None]:
 
 
 def least_urgent_first() -> AbstractContextManager[None]:
-    def score_of(state: Orchestration, _position: int, _since: datetime, _clock: Clock) -> Score:
+    def score_of(state: Orchestration, _position: int, _since: datetime, _clock: Clock, *_: Any) -> Score:
         return lambda: -flow_of(state).fresh_score.value
+
+    return patched((runner, "score_of", score_of))
+
+
+def a_changed_priority_does_not_count() -> AbstractContextManager[None]:
+    """As long as the process lives: what waits stays where it was."""
+
+    def score_of(state: Orchestration, position: int, since: datetime, clock: Clock, *_: Any) -> Score:
+        fresh, timeout = flow_of(state).score_of(position), state.plan.tasks[position].timeout
+        return lambda: fresh.at_urgency(urgency(since, since + timeout, clock.now())).value
 
     return patched((runner, "score_of", score_of))
 
@@ -100,6 +111,7 @@ MUTANTS = [
     Mutant("priority does not count", priority_does_not_count, _KINDS, 150),
     Mutant("first come, first served", first_come_first_served, _KINDS, 60),
     Mutant("the least urgent goes first", least_urgent_first, _KINDS, 60),
+    Mutant("a changed priority does not count", a_changed_priority_does_not_count, _KINDS, 150),
     Mutant("one more than may", one_more_than_may, _KINDS, 30),
     Mutant("a retry takes no place", a_retry_takes_no_place, _KINDS, 100),
     Mutant("a restart counts nothing", a_restart_counts_nothing, _KINDS, 100),

@@ -7,7 +7,7 @@ import asyncio
 from contextlib import suppress
 from random import Random
 
-from oraculo.core.commands import Approve, Command, PauseRun, RequeueTicket, ResumeRun, Signal
+from oraculo.core.commands import Approve, Command, PauseRun, Prioritise, RequeueTicket, ResumeRun, Signal
 from oraculo.core.waits import WaitKind, signal_task
 from oraculo.errors import BusyError, StoreError
 from oraculo.ports.work import Fate, Work
@@ -19,6 +19,7 @@ from oraculo.wire import quarantine
 
 REQUEUED = "requeued"
 PAUSED_WORLDS_SHARE = 0.4  # of worlds where orchestrations are paused
+PRIORITISED_WORLDS_SHARE = 0.5  # of those under a ceiling
 
 
 async def operator(process: Process, rng: Random) -> None:
@@ -56,6 +57,19 @@ async def pauser(process: Process, watch: Watch, rng: Random) -> None:
             with suppress(ProcessDiedError, StoreError, BusyError):
                 outcome = await process.work(Work(ResumeRun("já pode") if paused else PauseRun("espera"), run=run))
                 process.scene.count(f"{'resumed' if paused else 'paused'} {outcome.fate.value}")
+
+
+async def prioritiser(process: Process, watch: Watch, rng: Random) -> None:
+    """Change how urgent orchestrations are, while there are faults; `rng` is his own."""
+    if rng.random() >= PRIORITISED_WORLDS_SHARE:
+        return
+    while process.scene.faults:
+        await asyncio.sleep(rng.uniform(0.2, 2))
+        open_runs = [run for run, journal in watch.journals.items() if journal.status is None]
+        for run in rng.sample(open_runs, min(len(open_runs), 1)):
+            with suppress(ProcessDiedError, StoreError, BusyError):
+                outcome = await process.work(Work(Prioritise(rng.choice((1, 5, 9)), "urge"), run=run))
+                process.scene.count(f"priority {outcome.fate.value}")
 
 
 async def signaller(process: Process, watch: Watch, rng: Random) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-from oraculo.core.events import OrchestrationResumed, TicketsDispatched
+from oraculo.core.events import OrchestrationResumed, PriorityChanged, TicketsDispatched
 from oraculo.core.flow.allocation import score_of_plan
 from oraculo.core.flow.outcome import flow_of
-from oraculo.core.priority import urgency
+from oraculo.core.priority import score_of_priority, urgency
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Phase
 from oraculo.ports.journal import Recorded
@@ -50,11 +50,13 @@ class CeilingWatch:
         self._out: set[Order] = set()
         self._waiting: dict[Order, WaitingOrder] = {}  # committed in this life, not published
         self._numbers = 0
+        self._priorities: dict[int, list[int]] = {}  # run → what its priority was changed to, in this life
 
     def begin(self, life: Alive) -> None:
         """A new life counts what is with workers already."""
         self._life = life.number
         self._waiting.clear()
+        self._priorities.clear()
         self._out = {
             (run, position, ticket.attempt)
             for run, state in self._states.items()
@@ -71,8 +73,10 @@ class CeilingWatch:
                 now = self._scene.loop.time()
                 for position in event.tickets:
                     self._waiting[recorded.run, position, 1] = WaitingOrder(self._numbers, now, now)
-            elif isinstance(event, OrchestrationResumed):
-                self._numbers += 1  # they may go from now on
+            elif isinstance(event, OrchestrationResumed | PriorityChanged):
+                if isinstance(event, PriorityChanged):
+                    self._priorities.setdefault(recorded.run, []).append(event.priority)
+                self._numbers += 1  # they may go, or in another place, from now on
                 for order, known in self._waiting.items():
                     if order[0] == recorded.run:
                         now = self._scene.loop.time()
@@ -90,7 +94,7 @@ class CeilingWatch:
         if known is None:
             return
         now = self._scene.loop.time()
-        score = self._score(order, timedelta(seconds=now - known.owed_since))
+        score = self._best_score(order, timedelta(seconds=now - known.owed_since))
         for other, there in self._waiting.items():
             was_there = there.number < known.number or now - there.free_since > PUBLISH_DELAY_MAX_S
             if was_there and self._owed(other) and self._score(other, None) > score:
@@ -110,13 +114,23 @@ class CeilingWatch:
         run, position, attempt = order
         return self._states[run].paused is None and self._states[run].owes_order(position, attempt)
 
-    def _score(self, order: Order, waited: timedelta | None) -> float:
+    def _best_score(self, order: Order, waited: timedelta) -> float:
+        """The highest that it had in this life: it may have been let out by any of them, and be published later."""
+        given = self._priorities.get(order[0])
+        if given is None:
+            return self._score(order, waited)
+        flow = flow_of(self._states[order[0]])
+        asked = score_of_plan(flow.risk_band, flow.priority).at_urgency(1.0).value
+        return max(asked, *(self._score(order, waited, priority) for priority in given))
+
+    def _score(self, order: Order, waited: timedelta | None, priority: int | None = None) -> float:
         """As urgent as it is by its risk band and priority, and by the time that it has waited when that is given. The
         wall clock may have jumped since, and the process goes on by its own."""
         run, position, _ = order
         state = self._states[run]
         flow, since = flow_of(state), state.tickets[position].dispatched_at
-        score = score_of_plan(flow.risk_band, flow.priority)
+        given = state.priority if priority is None else priority
+        score = score_of_plan(flow.risk_band, flow.priority) if given is None else score_of_priority(given)
         if waited is None or since is None:
             return score.value
         return score.at_urgency(urgency(since, since + state.plan.tasks[position].timeout, since + waited)).value

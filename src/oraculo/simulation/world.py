@@ -30,7 +30,7 @@ from oraculo.simulation.faults import Life, task_factory
 from oraculo.simulation.fleet import Fleet
 from oraculo.simulation.forgers import Forger
 from oraculo.simulation.loop import VirtualLoop, wall_clock
-from oraculo.simulation.operators import operator, pauser, signaller
+from oraculo.simulation.operators import operator, pauser, prioritiser, signaller
 from oraculo.simulation.plans import FONTES, QUEUES
 from oraculo.simulation.process import Process
 from oraculo.simulation.scene import Dials, Scene
@@ -76,6 +76,7 @@ class World:
         self.trace = trace
         self._operator = Random(f"operator {what} {seed} {masked}")
         self._pauser = Random(f"pauser {what} {seed} {masked}")
+        self._prioritiser = Random(f"prioritiser {what} {seed} {masked}")
         self._signaller = Random(f"signaller {what} {seed} {masked}")
         self.store = SqliteStore(":memory:", threads=False)
         self.watch = Watch(self.scene, self.store)
@@ -101,6 +102,8 @@ class World:
             self._go(self.process.run())
             self._go(operator(self.process, self._operator))
             self._go(pauser(self.process, self.watch, self._pauser))
+            if scene.ceiling is not None:
+                self._go(prioritiser(self.process, self.watch, self._prioritiser))
             if scene.shapes:
                 self._go(signaller(self.process, self.watch, self._signaller))
             trouble = self._go(self._trouble())

@@ -38,7 +38,7 @@ _TYPES: dict[str, type] = {
         ev.TicketsDispatched, ev.DispatchConfirmed, ev.TicketConcluded, ev.AttemptFailed,
         ev.TicketFailed, ev.TicketRequeued, ev.TicketWithdrawn, ev.LateAnswerKept, ev.ConflictingAnswerKept,
         ev.TicketsClosed, ev.FanInClosed, ev.TasksAsked, ev.Resolved, ev.PlanGrown, ev.MapEnded, ev.LoopEnded, ev.Woken,
-        ev.CancelRequested, ev.OrchestrationPaused, ev.OrchestrationResumed,
+        ev.CancelRequested, ev.OrchestrationPaused, ev.OrchestrationResumed, ev.PriorityChanged,
         ev.SignalReceived, ev.WaitStarted, ev.WaitEnded, ev.ChildEnded, ev.ChildrenCancelled,
         ev.ApprovalAsked, ev.ApprovalGiven, ev.ApprovalRefused, ev.CompensationStarted, ev.OrchestrationClosed,
         ev.NoticeSent, ev.NoticeDelivered, ev.NoticeFailed, ev.NoticeGivenUp,

@@ -69,6 +69,7 @@ def orchestration(
         "espera": waiting_for(state, language, hold),
         "pausada": state.paused is not None,
         "pausa": pause(state),
+        **({} if state.priority is None else {"prioridade": state.priority}),
         "desfazendo": undoing(state),
         "motivo_cancelamento": state.cancel_reason,
         **({} if state.actor is None else {"ator": state.actor}),

@@ -45,6 +45,8 @@ _TEXTS = {  # key → English, Portuguese
         "Paused by {by} since {since} because: {reason}. Nothing goes out, and deadlines stand still.",
         "Pausada por {by} desde {since} porque: {reason}. Nada sai, e os prazos estão parados.",
     ),
+    "js.ev.N": ("Priority {n}", "Prioridade {n}"),
+    "js.ev.N.because": ("Priority {n}: {reason}", "Prioridade {n}: {reason}"),
     "js.ev.z.paused": ("Paused", "Pausada"),
     "js.ev.z.paused.because": ("Paused: {reason}", "Pausada: {reason}"),
     "js.ev.z.resumed": ("Goes on", "Segue"),

@@ -29,6 +29,7 @@ from oraculo.core.commands import (
     Grow,
     Judge,
     PauseRun,
+    Prioritise,
     RecordDelivery,
     RecordResult,
     RequeueTicket,
@@ -138,6 +139,8 @@ def pack_command(command: Command) -> list[Any]:
             return ["pause", reason, *_named(actor)]
         case ResumeRun(reason, actor):
             return ["resume", reason, *_named(actor)]
+        case Prioritise(priority, reason, actor):
+            return ["prioritise", priority, reason, actor]
         case RequeueTicket(position, attempt, actor):
             return ["requeue", position, attempt, *_named(actor)]
         case WithdrawTicket(position, attempt, cause, worker, wait, actor):
@@ -231,6 +234,8 @@ def unpack_item(item: Sequence[Any]) -> WorkflowCommand:
             return WorkflowCommand(PauseRun(*given))
         case "resume":
             return WorkflowCommand(ResumeRun(*given))
+        case "prioritise":
+            return WorkflowCommand(Prioritise(*given))
         case "requeue":
             return WorkflowCommand(RequeueTicket(*given))
         case "withdraw":

@@ -12,7 +12,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
-from oraculo.core.commands import Approve, Cancel, PauseRun, RequeueTicket, ResumeRun, Signal
+from oraculo.core.commands import Approve, Cancel, PauseRun, Prioritise, RequeueTicket, ResumeRun, Signal
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Verdict
 from oraculo.engines.temporal import calls
@@ -33,6 +33,7 @@ ASKED = (
     Cancel,
     PauseRun,
     ResumeRun,
+    Prioritise,
     Approve,
     Signal,
     RequeueTicket,

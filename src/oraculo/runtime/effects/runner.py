@@ -98,6 +98,7 @@ class EffectRunner:
         if self._breakers is not None:
             self._breakers.listen(self._release, self._probe_of)
         self._recalls: dict[int, int] = {}  # run → how many pauses it had when its orders were recalled last
+        self._priorities: dict[int, int] = {}  # run → what an operator changed its priority to
         self._published = 0
 
     # -- in ----------------------------------------------------------------------------------------------------------
@@ -147,7 +148,8 @@ class EffectRunner:
             since = state.tickets[position].dispatched_at if attempt == 1 else None
             owed = OwedOrder(state, position, attempt, since or now, None, pauses)
             if ceiling is not None:
-                owed.maybe_sent = ceiling.add(owed.order, score_of(state, position, owed.since, self._clock), owed)
+                score = score_of(state, position, owed.since, self._clock, self._priorities)
+                owed.maybe_sent = ceiling.add(owed.order, score, owed)
             elif attempt == 1 or pacer is None or pacer.may_go(owed):
                 self._publisher.add(owed)
         if ceiling is not None:
@@ -174,6 +176,9 @@ class EffectRunner:
     def settled(self, state: Orchestration) -> None:
         if self._ceiling is not None and state.plan.profile.has_ceiling:
             self._ceiling.settle(state)
+            if state.priority is not None and self._priorities.get(state.run) != state.priority:
+                self._priorities[state.run] = state.priority
+                self._ceiling.rescore(self._wanted)
             if len(self._ceiling):
                 self._let_out(self._ceiling)
 
@@ -186,6 +191,7 @@ class EffectRunner:
     def ended(self, run: int) -> None:
         self._confirmations.forget(run)
         self._recalls.pop(run, None)
+        self._priorities.pop(run, None)
 
     # -- what became of it -------------------------------------------------------------------------------------------
 
@@ -240,7 +246,7 @@ class EffectRunner:
         self._publisher.add_wanted([one for one in released if ceiling is None or not self._is_limited(one)])
         for owed in released:
             if ceiling is not None and self._is_limited(owed):
-                score = score_of(owed.state, owed.position, owed.since, self._clock)
+                score = score_of(owed.state, owed.position, owed.since, self._clock, self._priorities)
                 owed.maybe_sent |= ceiling.add(owed.order, score, owed)
         if ceiling is not None:
             self._let_out(ceiling)

@@ -126,6 +126,8 @@ function said(store, row) {
       });
     case "z":
       return t(`ev.z.${row[3] ? "paused" : "resumed"}${row[4] ? ".because" : ""}`, { reason: row[4] });
+    case "N":
+      return t(`ev.N${row[4] ? ".because" : ""}`, { n: row[3], reason: row[4] });
     case "q":
       return t("ev.q", { reason: row[3] });
     case "i":

@@ -7,13 +7,13 @@ ticket is free again as soon as its attempt is over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-from oraculo.core.priority import urgency
+from oraculo.core.priority import fresh_score_of, urgency
 from oraculo.core.state import Orchestration
 from oraculo.ports.clock import Clock
 
@@ -22,10 +22,21 @@ Order = tuple[int, int, int]  # run, position, attempt
 Score = Callable[[], float]
 
 
-def score_of(state: Orchestration, position: int, since: datetime, clock: Clock) -> Score:
-    """Return how urgent a ticket that is owed since then is, at any moment: more and more while it waits."""
-    fresh, timeout = state.plan.profile.score_of(position), state.plan.tasks[position].timeout
-    return lambda: fresh.at_urgency(urgency(since, since + timeout, clock.now())).value
+NOT_CHANGED: Mapping[int, int] = {}
+
+
+def score_of(
+    state: Orchestration, position: int, since: datetime, clock: Clock, changed: Mapping[int, int] = NOT_CHANGED
+) -> Score:
+    """Return how urgent a ticket that is owed since then is, at any moment: more and more while it waits. `changed` are
+    runs whose priority an operator changed, since `state` was read."""
+    timeout = state.plan.tasks[position].timeout
+
+    def score() -> float:
+        fresh = fresh_score_of(state, position, changed.get(state.run))
+        return fresh.at_urgency(urgency(since, since + timeout, clock.now())).value
+
+    return score
 
 
 class ConcurrencyCeiling(Generic[T]):

@@ -17,7 +17,13 @@ import orjson
 import structlog
 
 from oraculo.core.effects import owed_orders
-from oraculo.core.events import DispatchConfirmed, OrchestrationResumed, OrchestrationStarted, TicketsDispatched
+from oraculo.core.events import (
+    DispatchConfirmed,
+    OrchestrationResumed,
+    OrchestrationStarted,
+    PriorityChanged,
+    TicketsDispatched,
+)
 from oraculo.core.flow.cognitive import TIPO
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
@@ -163,6 +169,8 @@ class JournalCeiling:
                     self._ceiling.let_out((step.run, position, attempt))
             elif isinstance(event, OrchestrationResumed):
                 self._resume(state)
+            elif isinstance(event, PriorityChanged):
+                self._tick_at = 0.0  # order what waits anew
         self._ceiling.settle(state)
         if state.closed_at is not None:
             del self._states[step.run]
