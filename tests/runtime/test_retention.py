@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -129,3 +130,37 @@ async def test_the_archive_has_the_whole_chain_also_after_a_crash_and_tells_when
     assert CliRunner().invoke(app, ["audit", "archive", str(files[0])]).exit_code == 1
     nothing = CliRunner().invoke(app, ["audit", "archive", str(tmp_path / "nada")])
     assert isinstance(nothing.exception, CommandError) and nothing.exception.code is Exit.NOT_FOUND
+
+
+async def test_what_is_due_is_counted_by_tenant_and_type_and_nothing_is_forgotten() -> None:
+    async with SqliteStore(":memory:") as store:
+        for day in (1, 20, 25):
+            await ended(store, f"x{day}", day)
+            await ended(store, f"r{day}", day, "relatorio")
+            await ended(store, f"a{day}", day, tenant="acme")
+        work = rounds(store, 31, "7d, relatorio=10d, acme/*=20d")
+        due = [(one.tenant, one.tipo, one.age.days, one.count) for one in await work.due()]
+        assert due == [("acme", None, 20, 1), ("default", None, 7, 2), ("default", "relatorio", 10, 2)]
+        assert await store.system_events() == [] and await left(store, "x1", "r1") == ["r1", "x1"]
+        assert await work.round() == 5 and await work.due() == []
+
+
+def test_the_command_counts_asks_and_forgets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORACULO_STORE", f"sqlite:///{tmp_path}/r.db")
+
+    async def fill() -> None:
+        async with SqliteStore(str(tmp_path / "r.db")) as store:
+            await ended(store, "velha", 1, "relatorio")
+
+    asyncio.run(fill())
+    runner = CliRunner()
+    assert runner.invoke(app, ["retention", "status"]).exit_code == 0
+    assert isinstance(runner.invoke(app, ["retention", "run", "--yes"]).exception, CommandError)
+    monkeypatch.setenv("ORACULO_RETENTION", "7d")
+    for command in (["retention", "status", "--json"], ["retention", "run", "--dry-run", "--json"]):
+        told = json.loads(runner.invoke(app, command).stdout)
+        assert told["vencidas"] == [{"tenant": "default", "tipo": "relatorio", "idade_s": 7.0 * DAY, "quantas": 1}]
+    assert isinstance(runner.invoke(app, ["retention", "run"]).exception, CommandError)  # no terminal to ask
+    assert json.loads(runner.invoke(app, ["retention", "run", "--yes", "--json"]).stdout) == {"esquecidas": 1}
+    assert json.loads(runner.invoke(app, ["retention", "status", "--json"]).stdout)["vencidas"] == []

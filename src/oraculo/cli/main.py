@@ -81,6 +81,10 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
         ("show", "plan:show", None, "oraculo plan show plan.yaml --mermaid"),
         ("convert", "plan_convert:convert", None, "oraculo plan convert plan.json --to yaml --words en"),
     ],
+    "retention": [
+        ("status", "retention:status", None, "oraculo retention status --json"),
+        ("run", "retention:run", None, "oraculo retention run --dry-run"),
+    ],
     "tickets": [
         ("ls", "tickets:ls", Scope.RUN_READ, "oraculo tickets ls --plan plan-001 --status FAILED"),
         ("submit", "tickets:submit", Scope.RUN_SUBMIT, "oraculo tickets submit ticket.json"),

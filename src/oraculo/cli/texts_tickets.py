@@ -22,5 +22,24 @@ TICKET_TEXTS: dict[str, tuple[str, str]] = {
     "o.ticket-reason": ("Why it is compensated.", "Por que é compensado."),
     "o.ticket-action": ("What the worker is to do.", "O que o worker deve fazer."),
     "o.ticket-param": ("A parameter for it; may be repeated.", "Um parâmetro para isso; pode repetir."),
+    "retention": ("What ended runs are forgotten by themselves.", "Que execuções encerradas são esquecidas por si."),
+    "retention.status": (
+        "The rules, the archive, and how many runs are older than they are kept.",
+        "As regras, o arquivo e quantas execuções são mais velhas do que o que se guarda.",
+    ),
+    "retention.run": ("Forget now what the rules say.", "Esquece agora o que as regras dizem."),
+    "o.retention-dry": ("Only count.", "Só conta."),
+    "retention-off": (
+        "ORACULO_RETENTION is empty: nothing is forgotten",
+        "ORACULO_RETENTION está vazia: nada se esquece",
+    ),
+    "retention-rules": ("rules: {rules}; archive: {archive}", "regras: {rules}; arquivo: {archive}"),
+    "confirm-retention": (
+        "Forget in {store} what is older than {rules}?",
+        "Esquecer em {store} o que passa de {rules}?",
+    ),
+    "column.idade": ("age", "idade"),
+    "column.quantas": ("runs", "quantas"),
+    "none.due": ("nothing is due", "nada a esquecer"),
     "none.tickets": ("no tickets", "nenhum ticket"),
 }

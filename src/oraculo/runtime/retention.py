@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -36,6 +37,16 @@ class RunArchive(Protocol):
     async def keep(self, runs: Sequence[tuple[EndedRun, Sequence[Recorded]]]) -> None:
         """Keep the whole journals of these; durable when it returns. The same again does no harm."""
         ...
+
+
+@dataclass(slots=True)
+class DueRuns:
+    """How many ended runs of a tenant and a type of task are older than they are kept."""
+
+    tenant: str
+    tipo: str | None
+    age: timedelta
+    count: int = 0
 
 
 class RetentionRounds:
@@ -90,6 +101,23 @@ class RetentionRounds:
             log.info("orchestrations forgotten", count=done, archived=self._archive is not None)
         self.forgotten += done
         return done
+
+    async def due(self) -> list[DueRuns]:
+        """List what a round would forget now, by tenant and type of task; it changes nothing. What a projection has not
+        read yet is counted, too: a round leaves it for a later one."""
+        found: dict[tuple[str, str | None], DueRuns] = {}
+        for age in self.rules.ages:
+            before, place = cutoff(self._clock.now(), age), None
+            while page := await self._store.ended_runs(place, before, PAGE_RUNS):
+                for one in page:
+                    if one.settled and self.rules.age_of(one.tenant, one.tipo) == age:
+                        known = found.setdefault((one.tenant, one.tipo), DueRuns(one.tenant, one.tipo, age))
+                        known.count += 1
+                place = page[-1]
+                if len(page) < PAGE_RUNS:
+                    break
+                await self._sleep(PAGE_PAUSE_S)
+        return sorted(found.values(), key=lambda one: (one.tenant, one.tipo or ""))
 
     async def _round_of(self, age: timedelta, read: int | None) -> int:
         before, done, complete = cutoff(self._clock.now(), age), 0, True
