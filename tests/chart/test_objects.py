@@ -415,6 +415,9 @@ def test_kafka_topics_are_those_of_the_command() -> None:
         need.name: (need.partitions, round(need.retention.total_seconds() * 1000)) for need in wanted
     }
     assert made["meus.tickets.dlq"]["metadata"]["name"] == "meus-tickets-dlq"
+    with_sla = merged(SECRETS, values, {"settings": {"ORACULO_SLA": "true", "SLA_ALERTS_TOPIC": "meus.alertas"}})
+    alerted = {one["spec"]["topicName"] for one in rendering.objects(with_sla) if one["kind"] == "KafkaTopic"}
+    assert alerted - made.keys() == {"meus.alertas", "sla.violations", "sla.budgets", "sla.freeze.events"}
     assert not [one for one in objects if one["kind"] == "Job" and one["metadata"]["name"].endswith("topics")]
 
 

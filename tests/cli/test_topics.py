@@ -121,6 +121,17 @@ def test_a_small_cluster_says_how_small(alone: Cli, where: str) -> None:
     assert "has too few replicas: 1, 3 are needed" in asked.stderr
 
 
+def test_topics_of_alerts_are_made_where_service_levels_are_watched(alone: Cli, where: str) -> None:
+    env = {"KAFKA_BOOTSTRAP_SERVERS": where, "ORACULO_SLA": "true", "SLA_ALERTS_TOPIC": f"a.{secrets.token_hex(4)}"}
+    told = {env["SLA_ALERTS_TOPIC"], "sla.violations", "sla.budgets", "sla.freeze.events"}
+    looked = states(alone.json("topics", "check", code=1, **env))
+    assert looked.keys() == NEEDED.keys() | told
+    assert looked[env["SLA_ALERTS_TOPIC"]] == "missing"
+    made = {one["topic"]: one for one in alone.json("topics", "ensure", "--partitions", "1", **env)["topics"]}
+    assert {name for name in told if made[name]["state"] in ("created", "ok")} == told
+    assert {made[name]["retention_ms"] for name in told} == {30 * 24 * 3600 * 1000}
+
+
 def test_a_broker_of_kafka_is_taken_when_there_is_no_other(alone: Cli, where: str) -> None:
     assert alone.json("topics", "ensure", "--partitions", "1", ORACULO_BROKER=f"kafka://{where}")["ok"] is True
 

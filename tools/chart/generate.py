@@ -26,6 +26,7 @@ TOPIC_KEYS = {
     "telemetry": "telemetryTopic",
     "incidents": "incidentsTopic",
 }
+SLA_TOPIC_SETTINGS = {"SLA_ALERTS_TOPIC", "SLA_VIOLATIONS_TOPIC", "SLA_BUDGETS_TOPIC", "SLA_FREEZE_EVENTS_TOPIC"}
 READ_BY_LIBRARIES = {"PGSSLMODE"}  # libpq reads it
 HEAD = """\
 <!-- Made by tools/chart/generate.py from values.yaml: change it there. -->
@@ -120,16 +121,19 @@ def _cell(text: str) -> str:
 
 
 def topics() -> str:
-    """The topics of Fluxo C for KafkaTopics; `key` is the value below `config.kafka` that names another."""
+    """The topics of Fluxo C for KafkaTopics; `key` is the value below `config.kafka` that names another. Those of alerts
+    are wanted where `when` is set, and `setting` names another."""
     named = Topics()
+    sla = {variable.default: variable.name for variable in VARIABLES if variable.name in SLA_TOPIC_SETTINGS}
     rows = []
-    for need in needs_of(named):
+    for need in needs_of(named, sla=sla):
         name, suffix = need.name, ""
-        if name not in named.every:
+        if name not in named.every and name not in sla:
             name, suffix = need.name.removesuffix(names.DLQ), names.DLQ
         row: dict[str, Any] = {"topic": name}
         key = next((key for field, key in TOPIC_KEYS.items() if getattr(named, field) == name), None)
         row |= {"key": key} if key else {}
+        row |= {"setting": sla[name], "when": "ORACULO_SLA"} if name in sla else {}
         row |= {"suffix": suffix} if suffix else {}
         kept = round(need.retention.total_seconds() * 1000)
         rows.append({**row, "partitions": need.partitions, "retentionMs": kept, "maxMessageBytes": MESSAGE_MAX_BYTES})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oraculo.adapters.brokers.registry import scheme_of
+from oraculo.bootstrap import foresight
 from oraculo.bootstrap.flow import kafka_url, topics_of
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.output import AsJson, emit, note, say
@@ -110,7 +111,9 @@ def _report(verdicts: Sequence[TopicVerdict], json: bool) -> None:
 
 
 def _needs(partitions: int | None) -> list[TopicNeed]:
-    return needs_of(topics_of(load()), partitions)
+    known = load()
+    sla = foresight.topics_of(known).values() if known.sla.enabled else ()
+    return needs_of(topics_of(known), partitions, sla)
 
 
 async def _look(needs: Sequence[TopicNeed], replication: int | None) -> list[TopicVerdict]:
