@@ -59,6 +59,7 @@ LATER = (
     "policy",
     "politicas",
 )  # facts that not every release knew; not shown where they are empty
+PREDICTED = ("predicted_ms", "predicted_p90_ms", "previsto_ms", "previsto_p90_ms")  # of a choice; later still
 INDEXES = ("timers", "by_name", "plan", "data_bytes")  # of a state: made from the rest of it, or told by the journal
 
 
@@ -125,8 +126,16 @@ def shown(state: Orchestration, recorded: list[Recorded]) -> dict[str, Any]:
     if flow_in(state.plan) is not None:
         documents["frame"] = outcome.frame(state, at)
         documents["incidents"] = [[one.incident_type, one.details, one.affected] for one in outcome.incidents(state)]
-    found: dict[str, Any] = plain(documents)
+    found: dict[str, Any] = _without_predictions(plain(documents))
     return found
+
+
+def _without_predictions(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_predictions(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: _without_predictions(one) for k, one in value.items() if one is not None or k not in PREDICTED}
 
 
 def _view(state: Orchestration) -> dict[str, Any]:

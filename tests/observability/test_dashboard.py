@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from tools.observability import generate
-from tools.observability.alerts import ALERTS
+from tools.observability.generate import EVERY_ALERT as ALERTS
 
 import servers
 
@@ -22,11 +22,12 @@ def test_what_is_written_is_what_the_code_says() -> None:
     assert generate.main(["--check"]) == 0
 
 
-def test_the_nine_rows() -> None:
+def test_the_nine_rows_and_those_of_features() -> None:
     document = json.loads((ROOT / "deploy" / "grafana" / "orchestration-flow-c.json").read_text())
     assert [panel["title"] for panel in document["panels"] if panel["type"] == "row"] == [
         "Overview", "Workflow duration", "Tickets", "SLA tracking", "Retry and compensation", "Kafka integration",
         "Validations and optimizations", "Resources", "Logs and traces",
+        "Choice of workers", "Policies", "Service levels", "Predicted durations",
     ]  # fmt: skip
     numbers = [panel["id"] for panel in document["panels"]]
     assert len(set(numbers)) == len(numbers)

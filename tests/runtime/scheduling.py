@@ -24,6 +24,7 @@ from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import DEFAULT_TENANT
 from oraculo.engines.local import local_engine
+from oraculo.ports.durations import DurationEstimates
 from oraculo.ports.work import Work
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.kernel.kernel import Kernel
@@ -128,6 +129,7 @@ async def shop(
     factor: Factor = no_factor,
     store: SqliteStore | None = None,
     timeout_s: float = 30.0,
+    durations: DurationEstimates | None = None,
 ) -> AsyncIterator[Shop]:
     """A shop that is open."""
     kept = store or SqliteStore(":memory:", threads=False)
@@ -155,7 +157,7 @@ async def shop(
     leases.registry = registry
     known = KnownWorkers(leases.workers, clock, registry, factor)
     scheduler = leases.scheduler = LeaseScheduler(
-        broker, clock, known, engine.state, submit, asked, SchedulerOptions(turn_s), Random(7)
+        broker, clock, known, engine.state, submit, asked, SchedulerOptions(turn_s), Random(7), durations
     )
     await engine.start()
     beside = [asyncio.create_task(leases.run()), asyncio.create_task(registry.run())]

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import pytest
 
 from oraculo.adapters.clock import MonotonicClock
+from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.allocations import AllocationMethod, NotChosen
+from oraculo.core.durations.history import TaskKey
 from oraculo.core.events import PolicyEvaluated, TicketAllocated
 from oraculo.core.policies import PolicyPoint
 from oraculo.core.replay import replay_step
 from oraculo.core.state import Orchestration
+from oraculo.core.vocabulary import Kind
 from oraculo.ports.policies import PolicyDocument, PolicyEngineStatus
+from oraculo.runtime.durations.learning import Durations
 from oraculo.runtime.policies.asking import Policies, PolicyOptions
 from oraculo.simulation.loop import VirtualLoop
-from runtime.scheduling import Shop, shop, virtually
+from runtime.scheduling import QUEUE, Shop, shop, virtually
 
 FAST_S, SLOW_S = 1.0, 10.0
 
@@ -253,3 +258,36 @@ def test_one_that_goes_away_loses_nothing() -> None:
             return len(await open_shop.ask("v", limit=5, wait=5.0))
 
     assert virtually(story) == 2
+
+
+def test_predicted_durations_weigh_tickets_and_are_kept_with_the_choice() -> None:
+    """Small orders take a second and large ones ten. A worker that had only large ones is not taken for a slow one."""
+
+    async def story(virtual: VirtualLoop) -> tuple[list[TicketAllocated], dict[str, float | None]]:
+        durations = Durations(SqliteStore(":memory:", threads=False))
+        long_ago = datetime(2025, 1, 1, tzinfo=UTC)
+        for _ in range(40):
+            durations.history.learn(TaskKey("default", Kind.COLETA, "a", 0), 1_000, long_ago)
+            durations.history.learn(TaskKey("default", Kind.COLETA, "a", 2), 10_000, long_ago)
+        async with shop(durations=durations) as open_shop:
+            large = [{"fonte": "a", "parametros": {"n": "x" * 2000}, "timeout_s": 600}]
+            await open_shop.accept({"coletas": large, "correlation_id": "large"})
+            (lease,) = await open_shop.ask("w-large", wait=5.0)
+            await open_shop.submit(1, correlation_id="small")
+            (other,) = await open_shop.ask("w-small", wait=5.0)
+            await asyncio.sleep(1.0)
+            await open_shop.answer(other)
+            await asyncio.sleep(9.0)
+            await open_shop.answer(lease)
+            found = open_shop.scheduler.workers.at(QUEUE, ("w-large", "w-small"))
+            events = [*await open_shop.events("large"), *await open_shop.events("small")]
+            given = [one for one in events if isinstance(one, TicketAllocated)]
+            return given, {key: one.duration_s for key, one in found.items()}
+
+    given, durations = virtually(story)
+    large, small = (one.allocation for one in given)
+    assert large.predicted_ms == pytest.approx(10_000, rel=0.05)
+    assert small.predicted_ms == pytest.approx(1_000, rel=0.05)
+    assert large.predicted_p90_ms is not None and large.predicted_p90_ms >= large.predicted_ms
+    one, other = sorted(value for value in durations.values() if value is not None)
+    assert other / one < 1.2, "both work as fast as each other, ticket for ticket"

@@ -126,6 +126,7 @@ CANDIDATES = st.builds(
 ALLOCATIONS = st.builds(
     Allocation, TEXT, st.sampled_from(AllocationMethod), SCORES, SCORES, st.lists(CANDIDATES, max_size=3).map(tuple),
     st.dictionaries(st.sampled_from(NotChosen), st.integers(1, 100), max_size=3),
+    st.none() | st.integers(0, 10**9), st.none() | st.integers(0, 10**9),
 )  # fmt: skip
 VIOLATIONS = st.builds(PolicyViolation, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT)
 EVENTS: dict[type, st.SearchStrategy[Any]] = {

@@ -121,8 +121,8 @@ def _cell(text: str) -> str:
 
 
 def topics() -> str:
-    """The topics of Fluxo C for KafkaTopics; `key` is the value below `config.kafka` that names another. Those of alerts
-    are wanted where `when` is set, and `setting` names another."""
+    """The topics of Fluxo C for KafkaTopics; `key` is the value below `config.kafka` that names another. Those of
+    alerts are wanted where `when` is set, and `setting` names another."""
     named = Topics()
     sla = {variable.default: variable.name for variable in VARIABLES if variable.name in SLA_TOPIC_SETTINGS}
     rows = []

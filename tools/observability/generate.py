@@ -13,18 +13,21 @@ from typing import Any
 
 import yaml
 from tools.observability.alerts import ALERTS, RECORDINGS, Alert
+from tools.observability.feature_alerts import FEATURE_ALERTS
+from tools.observability.feature_panels import FEATURE_ROWS
 from tools.observability.panels import ROWS, Panel
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CHART = DEPLOY.parent / "helm-charts" / "orchestrator-dynamic" / "files"  # a chart reads nothing outside itself
 WIDTH, HEIGHT, COLUMNS = 8, 7, 3
+EVERY_ALERT = (*ALERTS, *FEATURE_ALERTS)
 MADE = "# Made by tools/observability/generate.py from alerts.py: change it there.\n"
 
 
 def dashboard() -> dict[str, Any]:
     panels: list[dict[str, Any]] = []
     top, number = 0, 0
-    for row in ROWS:
+    for row in (*ROWS, *FEATURE_ROWS):
         number += 1
         place = {"x": 0, "y": top, "w": WIDTH * COLUMNS, "h": 1}
         panels.append(
@@ -96,7 +99,7 @@ def rules() -> dict[str, Any]:
             "labels": {"severity": one.severity},
             "annotations": _annotations(one),
         }
-        for one in ALERTS
+        for one in EVERY_ALERT
     ]
     return {"groups": [{"name": "oraculo-records", "rules": records}, {"name": "oraculo", "rules": alerts}]}
 
@@ -108,7 +111,7 @@ def _annotations(alert: Alert) -> dict[str, str]:
 def tests() -> dict[str, Any]:
     """For promtool: in its story an alert fires, in the quiet one it does not."""
     made = []
-    for alert in ALERTS:
+    for alert in EVERY_ALERT:
         fired = {
             "exp_labels": {"severity": alert.severity, **alert.expects},
             "exp_annotations": _annotations(alert),

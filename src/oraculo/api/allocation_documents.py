@@ -34,6 +34,8 @@ class AllocationAnswer(BaseModel):
     nota_prioridade: float = Field(description="how urgent the ticket was")
     nota_worker: float
     nota_composta: float = Field(description="0.6 of the worker's and 0.4 of the ticket's; it orders nothing")
+    previsto_ms: int | None = Field(description="how long half of such tasks take at most, as it was thought then")
+    previsto_p90_ms: int | None = Field(description="how long nine of ten take at most")
     avaliados: int = Field(description="workers that were looked at")
     candidatos: list[CandidateAnswer] = Field(description="the best five; the one that got it first")
     recusados: dict[NotChosen, int] = Field(description="all others, by why they did not get it")

@@ -230,7 +230,7 @@ class Wiring:
         foresight: Foresight,
     ) -> Parts:
         store, broker = ports.store, ports.broker
-        leases, registry = leases_and_registry(self.settings, self.clock, engine, ports, gate, foresight.trails)
+        leases, registry = leases_and_registry(self.settings, self.clock, engine, ports, gate, foresight)
         guards = MessageGuards(ports.signatures, engine, self.settings.signatures)
         consumers = QueueConsumers(broker, engine, leases.heard, guards.of_queues(broker))
         answers = AnswerReader(ports.tokens, ports.order_keys)

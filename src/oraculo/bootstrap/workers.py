@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
+from oraculo.bootstrap.foresight import Foresight
 from oraculo.core.access import Scope
 from oraculo.core.tenants import DEFAULT_TENANT, in_tenant
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import DestinationGate
+from oraculo.ports.durations import DurationEstimates
 from oraculo.ports.engine import Engine
 from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.kernel.options import KernelPorts
 from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.scheduler.people import KnownWorkers
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
-from oraculo.runtime.trails import Trails
 from oraculo.runtime.worker_control import WorkerControl
 from oraculo.runtime.workers import WorkerBook
 from oraculo.settings.settings import Settings
@@ -27,7 +28,7 @@ def leases_and_registry(
     engine: Engine,
     ports: KernelPorts,
     gate: DestinationGate,
-    trails: Trails | None = None,
+    foresight: Foresight,
 ) -> tuple[HttpLeases, WorkerBook]:
     """The leases of this process, and the registry, joined to them."""
     store, is_ours = ports.store, None if ports.order_keys is None else ports.order_keys.has_signed
@@ -44,14 +45,20 @@ def leases_and_registry(
     )
     leases.registry = registry
     if settings.scheduler.enabled:
-        leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry)
-        if trails is not None:
-            leases.scheduler.workers.factor = trails.factor
+        leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry, foresight.durations)
+        if foresight.trails is not None:
+            leases.scheduler.workers.factor = foresight.trails.factor
     return leases, registry
 
 
 def scheduler_of(
-    settings: Settings, clock: Clock, engine: Engine, ports: KernelPorts, leases: HttpLeases, registry: WorkerBook
+    settings: Settings,
+    clock: Clock,
+    engine: Engine,
+    ports: KernelPorts,
+    leases: HttpLeases,
+    registry: WorkerBook,
+    durations: DurationEstimates | None,
 ) -> LeaseScheduler:
     """What chooses who gets which ticket."""
     return LeaseScheduler(
@@ -62,6 +69,7 @@ def scheduler_of(
         partial(engine.submit, piecewise=True),
         ports.policies,
         SchedulerOptions(settings.scheduler.turn_s, shared=ports.store.sharing is not None),
+        durations=durations,
     )
 
 

@@ -55,7 +55,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """`candidates` are the best few, the chosen one first; `refused` counts all others by reason."""
+    """`candidates` are the best few, the chosen one first; `refused` counts all others by reason. `predicted_ms` and
+    `predicted_p90_ms` are how long such a task was thought to take; None where nothing is predicted."""
 
     agent_id: str
     method: AllocationMethod
@@ -63,6 +64,8 @@ class Allocation:
     agent_score: float
     candidates: tuple[Candidate, ...]
     refused: dict[NotChosen, int] = field(default_factory=dict)
+    predicted_ms: int | None = None
+    predicted_p90_ms: int | None = None
 
     @property
     def composite_score(self) -> float:

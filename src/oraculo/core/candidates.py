@@ -32,10 +32,24 @@ class TicketNeeds:
     resources: tuple[tuple[str, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TicketSize:
+    """How long a ticket takes, by what was seen of such tickets: `weight` beside others of its queue, and the predicted
+    p50 and p90. Without predictions all tickets of a queue weigh the same."""
+
+    weight: float = 1.0
+    p50_ms: int | None = None
+    p90_ms: int | None = None
+
+
+ANY_SIZE = TicketSize()
+
+
 @dataclass(slots=True)
 class WorkerFacts:
     """A worker at the moment of a choice. What one that did not register could have said is empty or None. `duration_s`
-    is how long an order takes it, None before it has finished one; `asks` are the orders that it asks for now."""
+    is how long an order of weight 1 takes it, None before it has finished one; `asks` are the orders that it asks for
+    now."""
 
     key: str
     name: str
@@ -95,8 +109,10 @@ def fastest_s(workers: Iterable[WorkerFacts]) -> float | None:
     return min((one.duration_s for one in workers if one.duration_s is not None), default=None)
 
 
-def scored(worker: WorkerFacts, fastest: float | None, reason: NotChosen | None = None) -> Candidate:
-    """A worker with its score beside the fastest one."""
+def scored(
+    worker: WorkerFacts, fastest: float | None, reason: NotChosen | None = None, weight: float = 1.0
+) -> Candidate:
+    """A worker with its score beside the fastest one, for a ticket of some weight."""
     own = worker.duration_s
     speed = UNKNOWN_SPEED if own is None or fastest is None else 1.0 if own <= fastest else fastest / own
     health, success = _HEALTH_WEIGHTS[worker.health], worker.success
@@ -110,7 +126,7 @@ def scored(worker: WorkerFacts, fastest: float | None, reason: NotChosen | None 
         round(speed, 4),
         round(room, 4),
         worker.factor,
-        None if own is None else round(own * 1000),
+        None if own is None else round(own * weight * 1000),
         worker.in_flight,
         reason,
     )
@@ -118,15 +134,15 @@ def scored(worker: WorkerFacts, fastest: float | None, reason: NotChosen | None 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast workers that are faster than another one are: orders in a second together, and the time that the fastest
-    of them takes for one."""
+    """How fast workers that are faster than another one are: orders of weight 1 in a second together, and the time that
+    the fastest of them takes for one."""
 
     per_s: float
     shortest_s: float
 
-    def done_s(self, ahead: int) -> float:
-        """In how many seconds they would be done with a ticket that has so many others before it."""
-        return (ahead + 1) / self.per_s + self.shortest_s
+    def done_s(self, ahead: float, weight: float = 1.0) -> float:
+        """In how many seconds they would be done with a ticket that has others before it which weigh so much."""
+        return (ahead + weight) / self.per_s + self.shortest_s * weight
 
 
 def pace_of_faster(worker: WorkerFacts, others: Iterable[WorkerFacts]) -> Pace | None:
@@ -143,7 +159,7 @@ def pace_of_faster(worker: WorkerFacts, others: Iterable[WorkerFacts]) -> Pace |
     return None if rate == 0.0 else Pace(rate, shortest)
 
 
-def is_outpaced(worker: WorkerFacts, faster: Pace | None, ahead: int) -> bool:
+def is_outpaced(worker: WorkerFacts, faster: Pace | None, ahead: float, weight: float = 1.0) -> bool:
     """Return whether faster ones would be done with a ticket before this worker."""
     own = worker.expected_s
-    return faster is not None and own is not None and own > faster.done_s(ahead)
+    return faster is not None and own is not None and own * weight > faster.done_s(ahead, weight)

@@ -15,6 +15,10 @@ class DurationEstimates(Protocol):
         """How long such a task takes; None when nothing is known. `planned_ms`: its plan's own estimate."""
         ...
 
+    def usual_ms(self, key: TaskKey) -> float | None:
+        """The median of all tasks of the same destination, whatever their parameters; None when none was seen."""
+        ...
+
     def foresee(self, state: Orchestration, now: datetime) -> RunForecast | Unforeseen | None:
         """When an orchestration ends, or why that cannot be said; None when it has ended."""
         ...

@@ -30,6 +30,8 @@ def _document(one: Allocation) -> dict[str, Any]:
         "nota_prioridade": one.priority_score,
         "nota_worker": one.agent_score,
         "nota_composta": one.composite_score,
+        "previsto_ms": one.predicted_ms,
+        "previsto_p90_ms": one.predicted_p90_ms,
         "avaliados": one.evaluated,
         "candidatos": [_candidate(candidate) for candidate in one.candidates],
         "recusados": {reason.value: count for reason, count in one.refused.items()},

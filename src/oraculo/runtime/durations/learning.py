@@ -42,6 +42,10 @@ class Durations(DocumentSink):
     def estimate(self, key: TaskKey, planned_ms: float | None = None) -> Estimate | None:
         return self.history.estimate(key, planned_ms)
 
+    def usual_ms(self, key: TaskKey) -> float | None:
+        known = self.history.keys.get(key.levels()[1])
+        return None if known is None or known.predicted is None else known.predicted.p50_ms
+
     def foresee(self, state: Orchestration, now: datetime) -> RunForecast | Unforeseen | None:
         return foresee(state, now, self.history.estimate)
 

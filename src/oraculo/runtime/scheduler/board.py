@@ -14,7 +14,7 @@ from random import Random
 
 from oraculo.core import candidates
 from oraculo.core.allocations import CANDIDATES_MAX_RECORDED, Allocation, AllocationMethod, Candidate, NotChosen
-from oraculo.core.candidates import NEAR_EQUAL_SCORE, Pace, TicketNeeds, WorkerFacts
+from oraculo.core.candidates import ANY_SIZE, NEAR_EQUAL_SCORE, Pace, TicketNeeds, TicketSize, WorkerFacts
 from oraculo.core.ticket_order import FairShares, aged, urgency_class
 from oraculo.core.worker_scores import WorkerHealth
 from oraculo.ports.broker import Delivery
@@ -37,6 +37,7 @@ class Offer:
     since: datetime | None = None
     timeout: timedelta = timedelta()
     is_order: bool = False
+    size: TicketSize = ANY_SIZE
     refused: dict[str, float] = field(default_factory=dict)  # key of a worker → until when policies have said no
     trusted: dict[str, float] = field(default_factory=dict)  # … → until when faster ones should be done with it
 
@@ -128,7 +129,7 @@ class _Round:
         self._paces: dict[tuple[str, TicketNeeds], Pace | None] = {}
         self._asking: dict[str, list[Asker]] = {}
         self._chosen: dict[Asker, list[ChosenOffer]] = {}
-        self._ahead = 0  # offers before this one that nobody got
+        self._ahead = 0.0  # what the offers before this one weigh that no worker got
         for asker in board.askers:
             self._asking.setdefault(asker.key, []).append(asker)
             workers[asker.key].asks += asker.limit
@@ -146,7 +147,7 @@ class _Round:
         for offer in board.ordered(self._now):
             chosen = self._choose(offer, held_back)
             if chosen is None:
-                self._ahead += 1
+                self._ahead += offer.size.weight
                 continue
             self._give(chosen)
             if not self._asking:
@@ -192,7 +193,7 @@ class _Round:
             best, method = max(turns, key=self._passed_over_s), AllocationMethod.TURN
         elif fit:
             best, method = self._best(fit)
-            if candidates.is_outpaced(best, self._faster(best, offer), self._ahead):
+            if candidates.is_outpaced(best, self._faster(best, offer), self._ahead, offer.size.weight):
                 method = AllocationMethod.OVERDUE
         else:
             return None
@@ -210,10 +211,10 @@ class _Round:
         trusted with and did not take in time is not kept from it."""
         if worker.health is WorkerHealth.DOENTE:
             return NotChosen.UNHEALTHY
-        faster = self._faster(worker, offer)
-        if faster is None or not candidates.is_outpaced(worker, faster, self._ahead):
+        faster, weight = self._faster(worker, offer), offer.size.weight
+        if faster is None or not candidates.is_outpaced(worker, faster, self._ahead, weight):
             return None
-        until = offer.trusted.setdefault(worker.key, self._at + faster.done_s(self._ahead))
+        until = offer.trusted.setdefault(worker.key, self._at + faster.done_s(self._ahead, weight))
         return NotChosen.SLOWER if self._at <= until else None
 
     def _faster(self, worker: WorkerFacts, offer: Offer) -> Pace | None:
@@ -244,7 +245,8 @@ class _Round:
         return min(drawn, key=lambda one: (one.in_flight, -scores[one.key])), AllocationMethod.TWO_DRAWN
 
     def _explained(self, best: WorkerFacts, method: AllocationMethod, offer: Offer) -> Allocation:
-        chosen = candidates.scored(best, self._fastest_s)
+        size = offer.size
+        chosen = candidates.scored(best, self._fastest_s, weight=size.weight)
         refused: dict[NotChosen, int] = {}
         others: list[Candidate] = []
         for one in self._workers.values():
@@ -255,7 +257,8 @@ class _Round:
                 why = NotChosen.NOT_ASKING
             why = why or self._better_left(one, offer) or NotChosen.LOWER_SCORE
             refused[why] = refused.get(why, 0) + 1
-            others.append(candidates.scored(one, self._fastest_s, why))
+            others.append(candidates.scored(one, self._fastest_s, why, size.weight))
         shown = nlargest(CANDIDATES_MAX_RECORDED - 1, others, key=lambda one: (one.score, one.agent_id))
         priority = round(min(1.0, offer.urgency(self._now)), 4)
-        return Allocation(best.name, method, priority, chosen.score, (chosen, *shown), refused)
+        named = (chosen, *shown)
+        return Allocation(best.name, method, priority, chosen.score, named, refused, size.p50_ms, size.p90_ms)

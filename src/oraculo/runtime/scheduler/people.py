@@ -53,6 +53,7 @@ class _Held:
     queue: str
     needs: TicketNeeds
     since: float
+    weight: float = 1.0
 
 
 @dataclass(slots=True)
@@ -89,9 +90,9 @@ class KnownWorkers:
             if known is None or known.body != one.body:
                 self._declared[key] = _declared(one)
 
-    def took(self, lease_id: str, key: str, queue: str, needs: TicketNeeds) -> None:
+    def took(self, lease_id: str, key: str, queue: str, needs: TicketNeeds, weight: float = 1.0) -> None:
         """A worker has a ticket from now on."""
-        self._held[lease_id] = _Held(key, queue, needs, asyncio.get_running_loop().time())
+        self._held[lease_id] = _Held(key, queue, needs, asyncio.get_running_loop().time(), weight)
         self._by_key.setdefault(key, set()).add(lease_id)
 
     def ended(self, lease_id: str, answer: RecordResult | None) -> None:
@@ -104,7 +105,7 @@ class KnownWorkers:
         if not leases:
             del self._by_key[held.key]
         if answer is not None and answer.ok:
-            self._learn(held, asyncio.get_running_loop().time() - held.since)
+            self._learn(held, (asyncio.get_running_loop().time() - held.since) / held.weight)
 
     def _learn(self, held: _Held, seconds: float) -> None:
         known = self._durations.pop((held.key, held.queue), None)

@@ -26,12 +26,14 @@ from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import OraculoError, StoreError
 from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
 from oraculo.ports.clock import Clock
+from oraculo.ports.durations import DurationEstimates
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.scheduler.board import Asker, Board, ChosenOffer, Matcher, Offer
 from oraculo.runtime.scheduler.counts import SchedulerCounts
 from oraculo.runtime.scheduler.needs import needs_of
 from oraculo.runtime.scheduler.people import KnownWorkers
+from oraculo.runtime.scheduler.sizes import size_of
 
 if TYPE_CHECKING:
     from oraculo.runtime.leases import Lease
@@ -70,7 +72,8 @@ class SchedulerOptions:
 
 
 class LeaseScheduler:
-    """`submit` records choices; `workers` knows who is there."""
+    """`submit` records choices; `workers` knows who is there; `durations`, where they are predicted, how long tickets
+    take."""
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class LeaseScheduler:
         policies: Policies,
         options: SchedulerOptions = SchedulerOptions(),
         rng: Random | None = None,
+        durations: DurationEstimates | None = None,
     ) -> None:
         self._broker = broker
         self._clock = clock
@@ -89,6 +93,7 @@ class LeaseScheduler:
         self._submit = submit
         self._policies = policies
         self._options = options
+        self._durations = durations
         self._matcher = Matcher(rng or Random(), options.turn_s)
         self._boards: dict[str, Board] = {}
         self._attendants: dict[str, asyncio.Task[None]] = {}
@@ -118,7 +123,7 @@ class LeaseScheduler:
                 await gateway.release(lease.lease_id)
             raise
         for lease, one in kept:
-            self.workers.took(lease.lease_id, key, queue, one.offer.needs)
+            self.workers.took(lease.lease_id, key, queue, one.offer.needs, one.offer.size.weight)
         return [lease for lease, _ in kept]
 
     def ended(self, lease_id: str, answer: RecordResult | None) -> None:
@@ -263,6 +268,7 @@ class LeaseScheduler:
             state.tickets[position].dispatched_at or self._clock.now(),
             state.plan.tasks[position].timeout,
             is_order=True,
+            size=size_of(self._durations, state, position),
         )
 
     # -- what becomes of a choice ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What each Kafka topic of Fluxo C needs, dead letters and alerts included: partitions, and how long its records are kept.
+"""What each Kafka topic of Fluxo C needs, dead letters and alerts included: partitions, and how long records are kept.
 
 Compression is left to producers: what Oráculo writes is gzip, which every Kafka client can read.
 """

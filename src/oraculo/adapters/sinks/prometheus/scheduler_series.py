@@ -9,6 +9,7 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
+from oraculo.errors import StoreError
 from oraculo.runtime.scheduler.counts import SchedulerCounts, Tally
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler
 
@@ -38,7 +39,8 @@ def scheduler_series(scheduler: LeaseScheduler | None) -> Iterable[Metric]:
         "orchestration_scheduler_discovery_failures",
         "Registered workers could not be read",
         ["error_type"],
-        {(kind,): count for kind, count in counts.discovery_failures.items()},
+        {(kind,): count for kind, count in counts.discovery_failures.items()}
+        or ({(StoreError.__name__,): 0} if on else {}),
     )
     yield _counter(
         "orchestration_scheduler_cache_hits",

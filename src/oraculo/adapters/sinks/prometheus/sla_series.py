@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from oraculo.core.sla.watch import AlertKind
 from oraculo.core.tenants import local_name
 from oraculo.runtime.sla.monitor import SlaMonitor
 
@@ -26,8 +27,8 @@ def sla_series(monitor: SlaMonitor | None) -> Iterable[Metric]:
     )
     frozen = GaugeMetricFamily("orchestration_sla_freezes_active", "1: releases should wait", labels=labels)
     if monitor is not None:
-        for kind, count in monitor.told.items():
-            told.add_metric([kind], count)
+        for kind in AlertKind:  # from the start, so that the first one is an increase
+            told.add_metric([kind.value], monitor.told[kind.value])
         for name, slo in monitor.objectives.slos.items():
             key = [slo.tenant, local_name(name)]
             budget = monitor.objectives.budget(name, monitor.now())
