@@ -135,7 +135,8 @@ def _without_predictions(value: Any) -> Any:
         return [_without_predictions(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {k: _without_predictions(one) for k, one in value.items() if one is not None or k not in PREDICTED}
+    later = (*PREDICTED, "por") if value.get("evento") == "ticket_withdrawn" else PREDICTED
+    return {k: _without_predictions(one) for k, one in value.items() if one or k not in later}
 
 
 def _view(state: Orchestration) -> dict[str, Any]:

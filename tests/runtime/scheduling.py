@@ -23,6 +23,7 @@ from oraculo.core.events import Event
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import DEFAULT_TENANT
+from oraculo.core.ticket_id import ticket_id
 from oraculo.engines.local import local_engine
 from oraculo.ports.durations import DurationEstimates
 from oraculo.ports.work import Work
@@ -33,6 +34,7 @@ from oraculo.runtime.leases import HttpLeases, Lease
 from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.requests import RequestIntake
 from oraculo.runtime.scheduler.people import Factor, KnownWorkers, no_factor
+from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
 from oraculo.runtime.workers import WorkerBook
 from oraculo.simulation import loop
@@ -77,6 +79,10 @@ class Shop:
     async def events(self, name: str) -> list[Event]:
         run = await self.run_of(name)
         return [event for step in (await self.store.load([run]))[run] for event in step.events]
+
+    async def ticket_ids(self, name: str) -> list[str]:
+        state = await self.state(name)
+        return [ticket_id(state.run, position) for position in range(len(state.tickets))]
 
     async def register(self, name: str, **said: Any) -> None:
         about = Registration.model_validate({"worker": name, "filas": [QUEUE], **said})
@@ -130,6 +136,7 @@ async def shop(
     store: SqliteStore | None = None,
     timeout_s: float = 30.0,
     durations: DurationEstimates | None = None,
+    preemption: PreemptionOptions = PreemptionOptions(),
 ) -> AsyncIterator[Shop]:
     """A shop that is open."""
     kept = store or SqliteStore(":memory:", threads=False)
@@ -155,9 +162,11 @@ async def shop(
         take_back=leases.take_back,
     )
     leases.registry = registry
+    registry.beat_most_s = preemption.grace_s / 2 if preemption.enabled else None
+    options = SchedulerOptions(turn_s, preemption=preemption)
     known = KnownWorkers(leases.workers, clock, registry, factor)
     scheduler = leases.scheduler = LeaseScheduler(
-        broker, clock, known, engine.state, submit, asked, SchedulerOptions(turn_s), Random(7), durations
+        broker, clock, known, engine.state, submit, asked, options, Random(7), durations, registry.tell_stop
     )
     await engine.start()
     beside = [asyncio.create_task(leases.run()), asyncio.create_task(registry.run())]

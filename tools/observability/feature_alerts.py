@@ -49,6 +49,21 @@ FEATURE_ALERTS = (
         {f"{_P}workers_lost_total": "0 0 1x10"}, "6m", {f"{_P}workers_lost_total": "0x10"},
     ),
     Alert(
+        "OraculoPreemptionsFail",
+        f"sum(increase({_P}preemption_failures_total[15m]))"
+        f" / (sum(increase({_P}preemption_failures_total[15m])) + sum(increase({_P}tasks_preempted_total[15m])))",
+        "> 0.3", "5m", "warning", "Workers do not stop what they are told to stop for a more urgent ticket",
+        {
+            f'{_P}preemption_failures_total{{reason="nao_parou"}}': "0+5x30",
+            f'{_P}tasks_preempted_total{{preempted_priority="LOW",preemptor_priority="HIGH"}}': "0+5x30",
+        },
+        "25m",
+        {
+            f'{_P}preemption_failures_total{{reason="nao_parou"}}': "0+1x30",
+            f'{_P}tasks_preempted_total{{preempted_priority="LOW",preemptor_priority="HIGH"}}': "0+9x30",
+        },
+    ),
+    Alert(
         "OraculoTrailFailing",
         'max by (domain) (neural_hive_pheromone_strength{pheromone_type="FAILURE"})'
         ' / (max by (domain) (neural_hive_pheromone_strength{pheromone_type="SUCCESS"})'

@@ -37,6 +37,18 @@ FEATURE_ROWS = (
                 f"max by (domain, pheromone_type) ({read('neural_hive_pheromone_strength')})",
                 "{{domain}} {{pheromone_type}}",
             ),
+            one(
+                "Tickets that made room",
+                total(f"{_P}tasks_preempted_total", by="preempted_priority, preemptor_priority"),
+                "{{preempted_priority}} for {{preemptor_priority}}",
+            ),
+            Panel(
+                "Making room",
+                (
+                    Query(total(f"{_P}active_preemptions"), "told to stop"),
+                    Query(total(f"{_P}preemption_failures_total", by="reason"), "{{reason}}"),
+                ),
+            ),
             one("Requests merged", total(f"{_P}requests_merged_total")),
         ),
     ),

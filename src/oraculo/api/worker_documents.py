@@ -109,10 +109,18 @@ class Registered(BaseModel):
     proximo_s: float = Field(description="when to send the next heartbeat")
 
 
+class StopInfo(BaseModel):
+    ticket_id: str
+    tentativa: int
+    por: str = Field(description="the more urgent ticket for which its place is needed")
+    prazo_s: float = Field(description="after so long the lease ends; give it back before")
+
+
 class Beat(BaseModel):
     worker: str
     drenar: bool
     proximo_s: float
+    parar: list[StopInfo] = Field(description="work to stop and give back, for a more urgent ticket; usually empty")
 
 
 WORKER_MODELS: list[type[BaseModel]] = [Workers, WorkerInfo, Registered, Beat, TrailList]

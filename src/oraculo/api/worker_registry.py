@@ -137,7 +137,11 @@ async def register(request: Request, oraculo: Running) -> Response:
 async def heartbeat(request: Request, oraculo: Running, name: Name) -> Response:
     said = await body.optional(request, Heartbeat)
     told = await oraculo.registry.beat(in_tenant(oraculo.tenant, name), said, actor_of(request))
-    return answered({"worker": name, "drenar": told.draining, "proximo_s": told.next_s})
+    stop = [
+        {"ticket_id": one.ticket_id, "tentativa": one.attempt, "por": one.by, "prazo_s": one.grace_s}
+        for one in told.stop
+    ]
+    return answered({"worker": name, "drenar": told.draining, "proximo_s": told.next_s, "parar": stop})
 
 
 @router.delete(

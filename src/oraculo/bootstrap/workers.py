@@ -7,6 +7,7 @@ from functools import partial
 from oraculo.bootstrap.foresight import Foresight
 from oraculo.core.access import Scope
 from oraculo.core.tenants import DEFAULT_TENANT, in_tenant
+from oraculo.core.vocabulary import Priority
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import DestinationGate
 from oraculo.ports.durations import DurationEstimates
@@ -15,10 +16,12 @@ from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.kernel.options import KernelPorts
 from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.scheduler.people import KnownWorkers
+from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
 from oraculo.runtime.worker_control import WorkerControl
 from oraculo.runtime.workers import WorkerBook
 from oraculo.settings.settings import Settings
+from oraculo.settings.worker_groups import SchedulerSettings
 from oraculo.wire import names
 
 
@@ -45,6 +48,7 @@ def leases_and_registry(
     )
     leases.registry = registry
     if settings.scheduler.enabled:
+        registry.beat_most_s = settings.scheduler.grace_s / 2 if settings.scheduler.preemption else None
         leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry, foresight.durations)
         if foresight.trails is not None:
             leases.scheduler.workers.factor = foresight.trails.factor
@@ -68,8 +72,26 @@ def scheduler_of(
         engine.state,
         partial(engine.submit, piecewise=True),
         ports.policies,
-        SchedulerOptions(settings.scheduler.turn_s, shared=ports.store.sharing is not None),
+        SchedulerOptions(
+            settings.scheduler.turn_s,
+            shared=ports.store.sharing is not None,
+            preemption=preemption_of(settings.scheduler),
+        ),
         durations=durations,
+        tell=registry.tell_stop,
+    )
+
+
+def preemption_of(chosen: SchedulerSettings) -> PreemptionOptions:
+    """How tickets make room for more urgent ones."""
+    return PreemptionOptions(
+        chosen.preemption,
+        Priority(chosen.preemptor),
+        Priority(chosen.victim),
+        chosen.grace_s,
+        chosen.preemptions,
+        chosen.cooldown_s,
+        chosen.retry_delay_s,
     )
 
 

@@ -65,6 +65,7 @@ class WorkerFacts:
     factor: float = 1.0
     asks: int = 0
     drained: bool = False
+    cancellable: bool = False  # it stops what it is told to stop
 
     @property
     def health(self) -> WorkerHealth:

@@ -118,7 +118,8 @@ class RequeueTicket:
 
 @dataclass(frozen=True, slots=True)
 class WithdrawTicket:
-    """Take an attempt back from the worker that has it; the next one goes out after `wait`, None: at once."""
+    """Take an attempt back from the worker that has it; the next one goes out after `wait`, None: at once. `by` is the
+    ticket for which its place was needed, if it was."""
 
     position: int
     attempt: int
@@ -126,6 +127,7 @@ class WithdrawTicket:
     worker: str = ""
     wait: timedelta | None = None
     actor: str | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

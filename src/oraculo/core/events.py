@@ -165,7 +165,8 @@ class TicketRequeued:
 
 @dataclass(slots=True)
 class TicketWithdrawn:
-    """An attempt was taken back from `worker` and used up none; the next one is owed after `wait`, None: at once."""
+    """An attempt was taken back from `worker` and used up none; the next one is owed after `wait`, None: at once. `by`
+    is the ticket for which its place was needed, if it was."""
 
     ticket: int
     attempt: int
@@ -173,6 +174,7 @@ class TicketWithdrawn:
     worker: str = ""
     wait: timedelta | None = None
     actor: str | None = None
+    by: str = ""
 
 
 @dataclass(slots=True)

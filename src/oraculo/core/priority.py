@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from oraculo.core.vocabulary import Priority
+
 if TYPE_CHECKING:
     from oraculo.core.state import Orchestration
 
@@ -18,6 +20,7 @@ RISK_SHARE, QOS_SHARE, URGENCY_SHARE = 0.4, 0.3, 0.3  # what each part counts
 PRIORITY_SHARE = 0.2  # of what a plan asks for above or below the usual
 FRESH_URGENCY = 0.3  # of a ticket that has used up less than half of its time
 USUAL_PRIORITY = 5  # of a task that says none
+_CLASSES = ((Priority.CRITICAL, 0.99), (Priority.HIGH, 0.65), (Priority.NORMAL, 0.45), (Priority.LOW, -1.0))
 _WEIGHTS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.85, 1.0)  # of the priorities from 1 to 9
 
 
@@ -54,6 +57,13 @@ def score_of_priority(priority: int | None) -> PriorityScore:
     """The score of a task with a priority from 1 to 9; None: the usual one."""
     weight = _WEIGHTS[(priority or USUAL_PRIORITY) - 1]
     return fresh_score(weight, weight)
+
+
+def priority_class(score: PriorityScore) -> Priority:
+    """How important a ticket is, however long it waits: the priority that a plan of Fluxo C has, or the part of the
+    priorities from 1 to 9 that a task's belongs to."""
+    weight = score.risk + score.lift
+    return next(name for name, least in _CLASSES if weight >= least)
 
 
 def _value(risk: float, qos: float, lift: float, urgency: float) -> float:

@@ -93,8 +93,8 @@ def cause_of(events: Sequence[ev.Event]) -> Command:
             return Wake()
         case ev.TicketRequeued(position, attempt, actor):
             return RequeueTicket(position, attempt - 1, actor)
-        case ev.TicketWithdrawn(position, attempt, cause, worker, wait, actor):
-            return WithdrawTicket(position, attempt, cause, worker, wait, actor)
+        case ev.TicketWithdrawn(position, attempt, cause, worker, wait, actor, by):
+            return WithdrawTicket(position, attempt, cause, worker, wait, actor, by)
         case ev.TicketAllocated(position, attempt, allocation):
             return AllocateTicket(position, attempt, allocation)
         case ev.CancelRequested(reason, actor, undo):

@@ -113,6 +113,7 @@ class Cause(StrEnum):
     ERRO = "erro"
     TIMEOUT = "timeout"
     REALOCADO = "realocado"  # its worker is gone, or an operator took it away: no failure, and none is used up
+    PREEMPTADO = "preemptado"  # its worker's place was needed for a more urgent ticket: no failure either
 
     @property
     def is_failure(self) -> bool:

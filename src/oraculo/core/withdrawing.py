@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from oraculo.core import pausing
 from oraculo.core.commands import WithdrawTicket
 from oraculo.core.events import TicketWithdrawn
-from oraculo.core.vocabulary import Phase, Status, Verdict
+from oraculo.core.vocabulary import Cause, Phase, Status, Verdict
 
 if TYPE_CHECKING:
     from oraculo.core.state import Orchestration
 
+PREEMPTIONS_MAX = 2  # of one ticket: what is not urgent must end, too
 WITHDRAWALS_MAX = 5  # of one ticket: an order that ends every worker that takes it must not go round for ever
 
 
@@ -30,10 +31,20 @@ def withdraw(state: Orchestration, command: WithdrawTicket) -> tuple[TicketWithd
         return None, Verdict.IDLE
     if not state.plan.tasks[command.position].kind.is_sent or ticket.withdrawn.bit_count() >= WITHDRAWALS_MAX:
         return None, Verdict.IDLE
+    if command.cause is Cause.PREEMPTADO and not may_preempt(state, command.position):
+        return None, Verdict.IDLE
     event = TicketWithdrawn(
-        command.position, command.attempt, command.cause, command.worker, command.wait, command.actor
+        command.position, command.attempt, command.cause, command.worker, command.wait, command.actor, command.by
     )
     return event, Verdict.APPLIED
+
+
+def may_preempt(state: Orchestration, position: int) -> bool:
+    """Return whether a ticket may make room for a more urgent one: not more than twice, and never one that undoes
+    another."""
+    if position >= state.asked:
+        return False
+    return (state.tickets[position].causes or []).count(Cause.PREEMPTADO) < PREEMPTIONS_MAX
 
 
 def take_back(state: Orchestration, event: TicketWithdrawn, at: datetime) -> None:

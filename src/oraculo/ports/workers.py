@@ -42,6 +42,16 @@ class WorkerBeat:
     last_error: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StopOrder:
+    """What a worker is told to stop, for which ticket, and how long it has for that."""
+
+    ticket_id: str
+    attempt: int
+    by: str
+    grace_s: float
+
+
 class WorkerLeases(Protocol):
     async def register(self, key: str, body: bytes, beat: bytes, lease: timedelta) -> StoredWorker:
         """Keep a worker, and begin its lease. One of the same name takes its place: its drain and its counts stay."""

@@ -27,7 +27,7 @@ from oraculo.errors import BusyError, StoreError, UnknownIdError
 from oraculo.ports.clock import Clock
 from oraculo.ports.system_events import SystemEvent, SystemEventLog
 from oraculo.ports.work import Outcome, Work
-from oraculo.ports.workers import StoredWorker, WorkerBeat, WorkerLeases
+from oraculo.ports.workers import StopOrder, StoredWorker, WorkerBeat, WorkerLeases
 from oraculo.wire.worker_messages import Heartbeat, Registration, beat_json, registration_json
 
 log = structlog.get_logger("oraculo.workers")
@@ -59,6 +59,7 @@ class BeatAnswer:
 
     draining: bool
     next_s: float
+    stop: tuple[StopOrder, ...] = ()  # what it has to stop, for a more urgent ticket
 
 
 @dataclass(slots=True)
@@ -102,6 +103,8 @@ class WorkerBook:
         self._pending: dict[str, _Pending] = {}
         self._drained: frozenset[str] = frozenset()
         self._empty = True
+        self._stops: dict[str, list[StopOrder]] = {}
+        self.beat_most_s: float | None = None  # heartbeats come at least so often; None: by their leases
         self.counts = RegistryCounts()
         self.told: Callable[[str, str | None, bool], Awaitable[None]] | None = None  # own queue of a worker: draining
 
@@ -185,7 +188,15 @@ class WorkerBook:
 
     def _answer(self, key: str) -> BeatAnswer:
         lease_s = self._lease_s.get(key, self._timeout_s)
-        return BeatAnswer(key in self._drained, round(lease_s / HEARTBEATS_PER_LEASE, 3))
+        next_s = min(lease_s / HEARTBEATS_PER_LEASE, self.beat_most_s or lease_s)
+        return BeatAnswer(key in self._drained, round(next_s, 3), tuple(self._stops.get(key, ())))
+
+    def tell_stop(self, key: str, order: StopOrder | None) -> None:
+        """Tell a worker to stop something, with the answers to its heartbeats; None: it has stopped."""
+        if order is None:
+            self._stops.pop(key, None)
+        else:
+            self._stops.setdefault(key, []).append(order)
 
     # -- for operators -----------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from oraculo.simulation.wait_rules import HELD, wait_of
 if TYPE_CHECKING:
     from oraculo.simulation.core_world import CoreWorld
 
+PREEMPTED_SHARE = 0.5  # of withdrawn attempts: their place was needed
 LOSING_WORLDS_SHARE, LOSS_SHARE = 0.4, 0.2  # of worlds where workers are lost, and of their moments
 CHOOSING_WORLDS_SHARE, CHOICE_SHARE = 0.4, 0.3  # of worlds where workers are chosen, and of their moments
 
@@ -73,7 +74,8 @@ def losses(seed: str) -> Random | None:
 
 
 def lose_worker(world: CoreWorld, rng: Random | None) -> None:
-    """A worker is gone that has a ticket, or is said to have one; sometimes its next attempt has to wait."""
+    """A worker is gone that has a ticket, or is said to have one, or its place is needed for another; sometimes the
+    next attempt has to wait."""
     if rng is None or rng.random() >= LOSS_SHARE:
         return
     seen = world.journal.tickets
@@ -81,8 +83,9 @@ def lose_worker(world: CoreWorld, rng: Random | None) -> None:
     position = rng.choice(busy if busy and rng.random() < 0.9 else list(range(len(seen))))
     attempt = max(0, seen[position].attempt - (rng.random() < 0.2))
     wait = timedelta(seconds=rng.randint(1, 5)) if rng.random() < 0.3 else None
-    command = WithdrawTicket(position, attempt, Cause.REALOCADO, "w", wait)
-    world.do(command, withdrawal_rules.expected(world.journal, position, attempt))
+    cause, by = (Cause.PREEMPTADO, "urgent") if rng.random() < PREEMPTED_SHARE else (Cause.REALOCADO, "")
+    command = WithdrawTicket(position, attempt, cause, "w", wait, by=by)
+    world.do(command, withdrawal_rules.expected(world.journal, position, attempt, cause))
 
 
 def allocations(seed: str) -> Random | None:

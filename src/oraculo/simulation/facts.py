@@ -57,6 +57,7 @@ class Seen:
     confirmed_at: datetime | None = None
     retry_at: datetime | None = None
     answered: set[int] = field(default_factory=set)
+    preempted: int = 0  # how often it made room for a more urgent one
     withdrawn: set[int] = field(default_factory=set)  # attempts that were taken back from their workers
     allocated: tuple[int, str] | None = None  # the attempt and the worker that was chosen last
     said: dict[int, set[int]] = field(default_factory=dict)  # what was said to each attempt, as digests of the content

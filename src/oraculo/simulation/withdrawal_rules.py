@@ -6,18 +6,26 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from oraculo.core import events as ev
-from oraculo.core.vocabulary import Status, Verdict
+from oraculo.core.vocabulary import Cause, Status, Verdict
 
 if TYPE_CHECKING:
     from oraculo.simulation.invariants import CheckedJournal
 
 RULE = "a withdrawn attempt is no failure"
-WITHDRAWALS_MAX = 5
+PREEMPTED_RULE = "a ticket makes room for others twice at most, and never one that undoes another"
+WITHDRAWALS_MAX, PREEMPTIONS_MAX = 5, 2
 
 
-def expected(journal: CheckedJournal, position: int, attempt: int) -> Verdict:
+def expected(journal: CheckedJournal, position: int, attempt: int, cause: Cause = Cause.REALOCADO) -> Verdict:
     """What must become of taking back this attempt."""
-    return Verdict.APPLIED if may_withdraw(journal, position, attempt) else Verdict.IDLE
+    allowed = cause is not Cause.PREEMPTADO or may_preempt(journal, position)
+    return Verdict.APPLIED if allowed and may_withdraw(journal, position, attempt) else Verdict.IDLE
+
+
+def may_preempt(journal: CheckedJournal, position: int) -> bool:
+    """True while it made room for others less than twice, and does not undo another ticket."""
+    undoes = 0 < journal.undoes <= position
+    return journal.tickets[position].preempted < PREEMPTIONS_MAX and not undoes
 
 
 def may_withdraw(journal: CheckedJournal, position: int, attempt: int) -> bool:
@@ -39,6 +47,10 @@ def check(journal: CheckedJournal, event: ev.TicketWithdrawn, at: datetime) -> N
     ticket = journal.tickets[event.ticket]
     if not may_withdraw(journal, event.ticket, event.attempt):
         journal.wrong(RULE, f"ticket {event.ticket} attempt {event.attempt} withdrawn while {ticket.phase}")
+    if event.cause is Cause.PREEMPTADO:
+        if not may_preempt(journal, event.ticket):
+            journal.wrong(PREEMPTED_RULE, f"ticket {event.ticket} attempt {event.attempt}")
+        ticket.preempted += 1
     ticket.withdrawn.add(event.attempt)
     ticket.status, ticket.confirmed_at = Status.PENDENTE, None
     if event.wait is None:

@@ -156,7 +156,8 @@ class HttpTransport:
             with contextlib.suppress(NotFoundError):
                 await self._client.call(HttpCall("DELETE", f"{API}/workers/{name}"))
             return None
-        return WorkerNews(got.body["drenar"], next_s=got.body["proximo_s"])
+        stop = tuple((one["ticket_id"], one["tentativa"]) for one in got.body.get("parar", ()))
+        return WorkerNews(got.body["drenar"], next_s=got.body["proximo_s"], stop=stop)
 
     async def told(self, worker: str, wait: float) -> WorkerNews:
         """Nothing comes by itself: what there is to tell comes with the answer to a heartbeat."""

@@ -36,7 +36,8 @@ class WorkerTraits:
 
 
 class Registrar:
-    """`running` lists what is being done; `drained` is told when nothing more is to be taken, and when it may be."""
+    """`running` lists what is being done; `drained` is told when nothing more is to be taken, and when it may be;
+    `stopped` is told of the (ticket_id, attempt) whose place a more urgent ticket needs."""
 
     def __init__(
         self,
@@ -44,11 +45,13 @@ class Registrar:
         about: dict[str, Any],
         running: Callable[[], list[dict[str, Any]]],
         drained: Callable[[bool], None],
+        stopped: Callable[[str, int], None],
     ) -> None:
         self._transport = transport
         self._about = about
         self._running = running
         self._drained = drained
+        self._stopped = stopped
         self._registered = False
         self._beat_s = FIRST_BEAT_S
 
@@ -92,6 +95,8 @@ class Registrar:
             self._registered = False
         if told.drain is not None:
             self._drained(told.drain)
+        for ticket_id, attempt in told.stop:
+            self._stopped(ticket_id, attempt)
 
     async def goodbye(self) -> None:
         """Say that the worker goes, if it was ever there."""

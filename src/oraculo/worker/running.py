@@ -70,12 +70,14 @@ class WorkerRun:
         self._jobs: set[asyncio.Task[None]] = set()  # begun, or waiting for a slot
         self._waiting: set[asyncio.Task[None]] = set()  # the part of them that waits
         self._begun: dict[int, dict[str, Any]] = {}  # what is being worked on, when the worker registers
+        self._doing: dict[tuple[str, int], asyncio.Task[Any]] = {}  # and by whom
         self._open = asyncio.Event()  # cleared while it is drained
         self._open.set()
         self._registrar: Registrar | None = None
         if traits is not None:
             about = registration(name, sorted(handlers), concurrency, traits)
-            self._registrar = Registrar(transport, about, lambda: list(self._begun.values()), self._drained)
+            begun = self._begun
+            self._registrar = Registrar(transport, about, lambda: list(begun.values()), self._drained, self._stop_work)
 
     @property
     def busy(self) -> int:
@@ -178,6 +180,13 @@ class WorkerRun:
         else:
             self._open.set()
 
+    def _stop_work(self, ticket_id: str, attempt: int) -> None:
+        """Give an order back whose place is needed for a more urgent one; what a plain function does goes on alone."""
+        task = self._doing.pop((ticket_id, attempt), None)
+        if task is not None:
+            log.warning("work stopped: a more urgent ticket needs its place", ticket_id=ticket_id)
+            task.cancel()
+
     def _done(self, task: asyncio.Task[None]) -> None:
         self._jobs.discard(task)
         self._room.set()
@@ -246,9 +255,10 @@ class WorkerRun:
         clock, meter = asyncio.get_running_loop().time, self._meter
         began = clock()
         if self._registrar is not None and order.ticket_id is not None:
-            self._begun[id(job)] = running_ticket(
-                order.ticket_id, order.tentativa or 1, datetime.fromtimestamp(time(), UTC)
-            )
+            doing = (order.ticket_id, order.tentativa or 1)
+            self._begun[id(job)] = running_ticket(*doing, datetime.fromtimestamp(time(), UTC))
+            if (task := asyncio.current_task()) is not None:
+                self._doing[doing] = task
         if meter is not None:
             meter.began(handler.kind, order.tentativa or 1)
         try:
@@ -258,7 +268,8 @@ class WorkerRun:
                 meter.abandoned()
             raise
         finally:
-            self._begun.pop(id(job), None)
+            if self._begun.pop(id(job), None) is not None:
+                self._doing.pop((order.ticket_id or "", order.tentativa or 1), None)
         if meter is not None:
             meter.ended(handler.kind, clock() - began, answers.error_of(payload))
         if self._log_orders:

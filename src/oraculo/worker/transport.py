@@ -36,11 +36,13 @@ class Job:
 
 @dataclass(slots=True)
 class WorkerNews:
-    """What a worker that registered is told: whether to take nothing more, to register again, when to beat next."""
+    """What a worker that registered is told: whether to take nothing more, to register again, when to beat next; and
+    which (ticket_id, attempt) to stop, because a more urgent one needs its place."""
 
     drain: bool | None = None
     register_again: bool = False
     next_s: float | None = None
+    stop: tuple[tuple[str, int], ...] = ()
 
 
 class Meter(Protocol):

@@ -143,8 +143,8 @@ def pack_command(command: Command) -> list[Any]:
             return ["prioritise", priority, reason, actor]
         case RequeueTicket(position, attempt, actor):
             return ["requeue", position, attempt, *_named(actor)]
-        case WithdrawTicket(position, attempt, cause, worker, wait, actor):
-            return ["withdraw", position, attempt, cause, worker, wait, actor]
+        case WithdrawTicket(position, attempt, cause, worker, wait, actor, by):
+            return ["withdraw", position, attempt, cause, worker, wait, actor, *([by] if by else [])]
         case AllocateTicket(position, attempt, allocation):
             return ["allocate", position, attempt, allocation]
         case Approve(approved, by, reason, actor, None):
@@ -239,9 +239,9 @@ def unpack_item(item: Sequence[Any]) -> WorkflowCommand:
         case "requeue":
             return WorkflowCommand(RequeueTicket(*given))
         case "withdraw":
-            position, attempt, cause, worker, wait, actor = given
+            position, attempt, cause, worker, wait, actor, *by = given
             due = None if wait is None else timedelta(seconds=wait)
-            return WorkflowCommand(WithdrawTicket(position, attempt, Cause(cause), worker, due, actor))
+            return WorkflowCommand(WithdrawTicket(position, attempt, Cause(cause), worker, due, actor, *by))
         case "allocate":
             position, attempt, allocation = given
             return WorkflowCommand(AllocateTicket(position, attempt, records.revive_allocation(allocation)))

@@ -16,6 +16,7 @@ from oraculo.core import candidates
 from oraculo.core.allocations import CANDIDATES_MAX_RECORDED, Allocation, AllocationMethod, Candidate, NotChosen
 from oraculo.core.candidates import ANY_SIZE, NEAR_EQUAL_SCORE, Pace, TicketNeeds, TicketSize, WorkerFacts
 from oraculo.core.ticket_order import FairShares, aged, urgency_class
+from oraculo.core.vocabulary import Priority
 from oraculo.core.worker_scores import WorkerHealth
 from oraculo.ports.broker import Delivery
 
@@ -38,6 +39,8 @@ class Offer:
     timeout: timedelta = timedelta()
     is_order: bool = False
     size: TicketSize = ANY_SIZE
+    priority: Priority = Priority.NORMAL
+    made_room_for: str = ""  # the ticket for which its worker is told to stop
     refused: dict[str, float] = field(default_factory=dict)  # key of a worker → until when policies have said no
     trusted: dict[str, float] = field(default_factory=dict)  # … → until when faster ones should be done with it
 

@@ -45,6 +45,7 @@ class _Declared:
     capabilities: frozenset[str]
     level: SecurityLevel
     resources: Mapping[str, int]
+    cancellable: bool
 
 
 @dataclass(slots=True)
@@ -161,6 +162,7 @@ class KnownWorkers:
         if said is not None:
             facts.concurrency, facts.capabilities = said.concurrency, said.capabilities
             facts.level, facts.resources, facts.used = said.level, said.resources, _used(held)
+            facts.cancellable = said.cancellable
         return facts
 
 
@@ -183,4 +185,5 @@ def _declared(one: StoredWorker) -> _Declared:
         frozenset(said.get("capacidades", ())),
         SecurityLevel(said.get("nivel", SecurityLevel.INTERNAL)),
         said.get("recursos", {}),
+        said.get("cancelavel", False),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING, Protocol
@@ -19,7 +19,7 @@ import structlog
 from oraculo.core.commands import AllocateTicket, Judge, RecordResult
 from oraculo.core.policies import PolicyPoint
 from oraculo.core.policing import asks_at
-from oraculo.core.priority import ticket_score
+from oraculo.core.priority import priority_class, ticket_score
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import in_tenant, local_name, tenant_of
 from oraculo.core.ticket_id import parse_ticket_id
@@ -28,11 +28,13 @@ from oraculo.ports.broker import Broker, Delivery, Settle, Settlement
 from oraculo.ports.clock import Clock
 from oraculo.ports.durations import DurationEstimates
 from oraculo.ports.work import Fate, Outcome, Work
+from oraculo.ports.workers import StopOrder
 from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.scheduler.board import Asker, Board, ChosenOffer, Matcher, Offer
 from oraculo.runtime.scheduler.counts import SchedulerCounts
 from oraculo.runtime.scheduler.needs import needs_of
 from oraculo.runtime.scheduler.people import KnownWorkers
+from oraculo.runtime.scheduler.preempting import Preemption, PreemptionOptions
 from oraculo.runtime.scheduler.sizes import size_of
 
 if TYPE_CHECKING:
@@ -69,11 +71,12 @@ class SchedulerOptions:
 
     turn_s: float = 30.0
     shared: bool = False
+    preemption: PreemptionOptions = field(default_factory=PreemptionOptions)
 
 
 class LeaseScheduler:
     """`submit` records choices; `workers` knows who is there; `durations`, where they are predicted, how long tickets
-    take."""
+    take; `tell` says to a worker what it has to stop."""
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class LeaseScheduler:
         options: SchedulerOptions = SchedulerOptions(),
         rng: Random | None = None,
         durations: DurationEstimates | None = None,
+        tell: Callable[[str, StopOrder | None], None] = lambda _key, _order: None,
     ) -> None:
         self._broker = broker
         self._clock = clock
@@ -97,6 +101,7 @@ class LeaseScheduler:
         self._matcher = Matcher(rng or Random(), options.turn_s)
         self._boards: dict[str, Board] = {}
         self._attendants: dict[str, asyncio.Task[None]] = {}
+        self.preemption = Preemption(options.preemption, submit, tell)
         self.workers = workers
         self.counts = SchedulerCounts()
 
@@ -124,11 +129,15 @@ class LeaseScheduler:
             raise
         for lease, one in kept:
             self.workers.took(lease.lease_id, key, queue, one.offer.needs, one.offer.size.weight)
+            self.preemption.took(lease.lease_id, key, queue, one.offer, asyncio.get_running_loop().time())
+        if queue in self._boards and self.preemption.watches(queue):
+            self._boards[queue].asked.set()  # what waits is looked at although no worker asks
         return [lease for lease, _ in kept]
 
     def ended(self, lease_id: str, answer: RecordResult | None) -> None:
         """A lease is over; `answer` is what its worker said, if it did."""
         self.workers.ended(lease_id, answer)
+        self.preemption.ended(lease_id, asyncio.get_running_loop().time())
 
     @property
     def waiting(self) -> int:
@@ -178,19 +187,21 @@ class LeaseScheduler:
         """Fill a board and look at it again and again, until no worker has asked for a while."""
         loop = asyncio.get_running_loop()
         try:
-            while board.askers or loop.time() < board.asked_at + self._hold_s(board):
-                if not board.askers:
+            while self._is_attended(board):
+                if not board.askers and not self.preemption.watches(board.queue):
                     await self._pause(board, board.asked_at + self._hold_s(board) - loop.time())
                     continue
                 looking = list(board.askers)
                 await self._fill(gateway, board)
                 await self._look_for_workers(board.queue)
                 self._match(board)
+                await self._make_room(gateway, board)
                 for asker in looking:
                     if asker in board.askers and asker.until <= loop.time():
                         board.askers.remove(asker)
                         asker.got.set_result([])
-                board.asked_at = loop.time()
+                if looking:
+                    board.asked_at = loop.time()
         except Exception as error:
             if not isinstance(error, OraculoError):
                 log.exception("scheduler failed", queue=board.queue)
@@ -200,6 +211,25 @@ class LeaseScheduler:
         finally:
             del self._boards[board.queue], self._attendants[board.queue]
         await self._give_back(gateway, board.offers)
+
+    def _is_attended(self, board: Board) -> bool:
+        if board.askers or self.preemption.watches(board.queue):
+            return True
+        return asyncio.get_running_loop().time() < board.asked_at + self._hold_s(board)
+
+    async def _make_room(self, gateway: Gateway, board: Board) -> None:
+        """Have workers stop what is less urgent than what waits here; give back what only others could do."""
+        if not self._options.preemption.enabled:
+            return
+        at = asyncio.get_running_loop().time()
+        known = self.workers.at(board.queue, (one.key for one in board.askers))
+        for asker in board.askers:
+            known[asker.key].asks += asker.limit
+        await self.preemption.look(gateway, board.ordered(self._clock.now()), known, at)
+        if not board.askers and self._options.shared:  # workers of other processes may have room
+            waiting = [one for one in board.offers if not self.preemption.is_urgent(one)]
+            board.offers = [one for one in board.offers if self.preemption.is_urgent(one)]
+            await self._give_back(gateway, waiting, HOLD_S)
 
     def _hold_s(self, board: Board) -> float:
         return HOLD_WORKING_S if board.offers and self.workers.works_on(board.queue) else HOLD_S
@@ -223,7 +253,7 @@ class LeaseScheduler:
 
     async def _fill(self, gateway: Gateway, board: Board) -> None:
         loop = asyncio.get_running_loop()
-        left = min(one.until for one in board.askers) - loop.time()
+        left = min((one.until for one in board.askers), default=loop.time() + LOOK_INTERVAL_S) - loop.time()
         wait = max(0.0, min(LOOK_INTERVAL_S if board.offers else EMPTY_FETCH_WAIT_S, left))
         room = self._window(board) - len(board.offers)
         if room <= 0:
@@ -269,6 +299,7 @@ class LeaseScheduler:
             state.plan.tasks[position].timeout,
             is_order=True,
             size=size_of(self._durations, state, position),
+            priority=priority_class(state.plan.profile.score_of(position)),
         )
 
     # -- what becomes of a choice ------------------------------------------------------------------------------------
@@ -333,6 +364,6 @@ class LeaseScheduler:
         return kept
 
     @staticmethod
-    async def _give_back(gateway: Gateway, offers: Sequence[Offer]) -> None:
+    async def _give_back(gateway: Gateway, offers: Sequence[Offer], delay_s: float = 0.0) -> None:
         for offer in offers:
-            await gateway.settle(Settlement(offer.delivery, Settle.RETRY))
+            await gateway.settle(Settlement(offer.delivery, Settle.RETRY, delay_s))

@@ -11,6 +11,7 @@ from prometheus_client.utils import floatToGoString
 
 from oraculo.errors import StoreError
 from oraculo.runtime.scheduler.counts import SchedulerCounts, Tally
+from oraculo.runtime.scheduler.preempting import Preemption, PreemptionCounts
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler
 
 GIVEN, NOT_GIVEN = "success", "failed"
@@ -60,6 +61,32 @@ def scheduler_series(scheduler: LeaseScheduler | None) -> Iterable[Metric]:
     if scheduler is not None:
         waiting.add_metric([], scheduler.waiting)
     yield waiting
+    yield from _preemption_series(None if scheduler is None else scheduler.preemption)
+
+
+def _preemption_series(preemption: Preemption | None) -> Iterable[Metric]:
+    counts = PreemptionCounts() if preemption is None else preemption.counts
+    yield _counter(
+        "orchestration_tasks_preempted",
+        "Tickets that made room for more urgent ones",
+        ["preempted_priority", "preemptor_priority"],
+        counts.made_room,
+    )
+    yield _counter(
+        "orchestration_preemption_failures",
+        "Tickets that could not make room, or whose worker did not stop in time",
+        ["reason"],
+        {(reason,): count for reason, count in counts.failed.items()},
+    )
+    yield _histogram(
+        "orchestration_preemption_duration_seconds",
+        "How long workers took to stop what they were told to stop",
+        None if preemption is None else counts.stopping,
+    )
+    active = GaugeMetricFamily("orchestration_active_preemptions", "Workers that are being told to stop", labels=[])
+    if preemption is not None:
+        active.add_metric([], preemption.active)
+    yield active
 
 
 def _counter(name: str, text: str, labels: list[str], values: Mapping[Any, float]) -> Metric:
