@@ -44,7 +44,7 @@ class Polite:
         until = loop.time() + (LONG_S if b"longo" in lease.delivery.body else 1.0)
         while loop.time() < until:
             await asyncio.sleep(min(GRACE_S / 2, until - loop.time()))
-            beat = await self.shop.registry.beat(self.name, Heartbeat(), LOCAL)
+            beat = await self.shop.registry.beat(self.name, Heartbeat.model_validate({}), LOCAL)
             self.told += [stop.by for stop in beat.stop]
             if beat.stop and self.stops:
                 await self.shop.leases.release(lease.lease_id)
@@ -94,7 +94,7 @@ def test_an_urgent_ticket_starts_within_the_grace_and_nothing_is_used_up() -> No
             assert counts.made_room == {("LOW", "CRITICAL"): 1} and not counts.failed
             assert open_shop.scheduler.preemption.active == 0
             for worker in workers:
-                assert not (await open_shop.registry.beat(worker.name, Heartbeat(), LOCAL)).stop
+                assert not (await open_shop.registry.beat(worker.name, Heartbeat.model_validate({}), LOCAL)).stop
             for task in running:
                 task.cancel()
 

@@ -17,6 +17,7 @@ from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.errors import ServerUnreachableError, WorkError
 from oraculo.ports.broker import Outgoing
 from oraculo.wire import mensagem, names, payloads
+from oraculo.worker.transport import WorkerNews
 from oraculo.worker.worker import BrokerTransport, Job, Worker
 from waiting import DEADLINE_S, until
 
@@ -66,6 +67,46 @@ async def working(worker: Worker) -> AsyncIterator[Bench]:
     finally:
         worker.stop()
         await asyncio.wait_for(task, DEADLINE_S)
+
+
+class Stopping(BrokerTransport):
+    """A transport whose first heartbeat with work tells the worker to stop that work."""
+
+    said = 0
+
+    async def announce(self, kind: str, said: dict[str, Any]) -> WorkerNews | None:
+        running, self.said = said.get("executando"), self.said + bool(said.get("executando"))
+        stop = ((running[0]["ticket_id"], running[0]["tentativa"]),) if running and self.said == 1 else ()
+        return WorkerNews(False, next_s=0.05, stop=stop)
+
+    async def told(self, worker: str, wait: float) -> WorkerNews:
+        await asyncio.sleep(wait)
+        return WorkerNews()
+
+
+async def test_work_that_is_to_stop_is_given_back_and_done_again() -> None:
+    worker, begun, stopped = Worker(), 0, 0
+
+    @worker.collector("a")
+    async def collect() -> Any:
+        nonlocal begun, stopped
+        begun += 1
+        if begun > 1:
+            return "again"
+        try:
+            await asyncio.sleep(DEADLINE_S)
+        except asyncio.CancelledError:
+            stopped += 1
+            raise
+
+    bench = Bench(worker)
+    task = asyncio.create_task(worker.run(Stopping(bench.broker), register=True))
+    try:
+        assert (await bench.given("escavador_a"))["dados"] == "again"
+    finally:
+        worker.stop()
+        await asyncio.wait_for(task, DEADLINE_S)
+    assert (begun, stopped) == (2, 1)
 
 
 async def test_english_names_for_decorators_and_arguments() -> None:
