@@ -22,7 +22,7 @@ COMMITS = "orchestration_commit_steps"
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CostSample:
     """What was used and kept so far; None where this machine cannot tell."""
 
     at: float
@@ -45,7 +45,7 @@ async def cost(n: int, progress: Progress, place: Place) -> Figures:
         return {"workload": "COST", **stage.facts, **_each(before, after, n)}
 
 
-def _each(before: Taken, after: Taken, n: int) -> Figures:
+def _each(before: CostSample, after: CostSample, n: int) -> Figures:
     seconds = after.at - before.at
     rss = peak_rss_mib()
     figures: Figures = {
@@ -66,10 +66,10 @@ def _each(before: Taken, after: Taken, n: int) -> Figures:
     return figures
 
 
-async def _taken(stage: Stage, place: Place) -> Taken:
+async def _taken(stage: Stage, place: Place) -> CostSample:
     text = stage.oraculo.metrics.exposition().decode()
     database_s, stored = await asyncio.to_thread(_of_postgres, place.store) if place.store else (None, _of_file(stage))
-    return Taken(
+    return CostSample(
         time.perf_counter(),
         time.process_time(),
         stage.worker_cpu(),

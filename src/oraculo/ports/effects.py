@@ -41,7 +41,7 @@ class EffectSink(Protocol):
         ...
 
     def unrecorded(self, run: int) -> list[tuple[int, int]] | None:
-        """Return (position, attempt) of orders that a broker has confirmed and that nobody handed in yet: none when
+        """Return (position, attempt) of orders that a broker has confirmed and that are not handed in yet: none when
         all were handed in but not committed, None when everything is recorded."""
         ...
 

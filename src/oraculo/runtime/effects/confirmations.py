@@ -5,7 +5,7 @@ That saves a third of the rows when workers are quick and costs nothing when the
 later, since orders wait for a worker, and rows cost more: then confirmations wait longer, up to a second.
 
 Between a report and its commit a confirmation is in neither place for those who look, so what was reported is
-remembered for a while: whoever looks then waits for that commit, and a ticket that a worker has never says that it
+remembered for a while: readers of its run wait for that commit, and a ticket that a worker has never says that it
 waits.
 """
 
