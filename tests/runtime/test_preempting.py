@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 import orjson
 
 from oraculo.core.access import LOCAL
+from oraculo.core.commands import Prioritise
 from oraculo.core.events import TicketAllocated, TicketConcluded, TicketWithdrawn
 from oraculo.core.vocabulary import Cause, Status
+from oraculo.ports.work import Work
 from oraculo.runtime.leases import Lease
 from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.simulation.loop import VirtualLoop
@@ -158,6 +160,20 @@ def test_who_makes_room_for_whom() -> None:
     assert _asked(cancellable=True, victim=5, preemptor=9) == 0, "only what has a low priority"
     assert _asked(cancellable=True, victim=1, preemptor=5) == 0, "only for what has a high one"
     assert _asked(cancellable=True, victim=1, preemptor=9, options=PreemptionOptions()) == 0, "off"
+
+
+def test_a_priority_that_an_operator_gave_counts() -> None:
+    async def story(_virtual: VirtualLoop) -> int:
+        async with shop(preemption=ON) as open_shop:
+            await open_shop.register("w1", concorrencia=1, cancelavel=True)
+            await open_shop.accept(one("a", 5))
+            await open_shop.engine.submit([Work(Prioritise(1), run=await open_shop.run_of("a"))])
+            assert await open_shop.ask("w1", wait=5.0)
+            await open_shop.accept(one("b", 9))
+            await asyncio.sleep(GRACE_S)
+            return sum(isinstance(event, TicketWithdrawn) for event in await open_shop.events("a"))
+
+    assert virtually(story) == 1
 
 
 def test_who_has_room_is_waited_for() -> None:

@@ -19,7 +19,7 @@ import structlog
 from oraculo.core.commands import AllocateTicket, Judge, RecordResult
 from oraculo.core.policies import PolicyPoint
 from oraculo.core.policing import asks_at
-from oraculo.core.priority import priority_class, ticket_score
+from oraculo.core.priority import fresh_score_of, priority_class, ticket_score
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import in_tenant, local_name, tenant_of
 from oraculo.core.ticket_id import parse_ticket_id
@@ -299,7 +299,7 @@ class LeaseScheduler:
             state.plan.tasks[position].timeout,
             is_order=True,
             size=size_of(self._durations, state, position),
-            priority=priority_class(state.plan.profile.score_of(position)),
+            priority=priority_class(fresh_score_of(state, position)),
         )
 
     # -- what becomes of a choice ------------------------------------------------------------------------------------
