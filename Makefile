@@ -16,7 +16,7 @@ EXAMPLES ?= 100
 # Tests and commands start hundreds of processes: modules are compiled once, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-neighbours fuzz docs site dashboards chart services hooks lock clean help \
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-neighbours fuzz docs site dashboards chart services hooks lock clean help \
   services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
@@ -60,7 +60,7 @@ simulate: $(STAMP) ## many more simulated worlds than make test
 bench: $(STAMP) ## W1, W2 and SEQ on this machine
 	@$(BIN)/oraculo bench
 
-bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SUITE=redis, rabbitmq, nats, kafka, postgres, celery or temporal
+bench-peers: $(STAMP) ## the same beside Celery, Dramatiq, Temporal and DBOS; SUITE=redis, rabbitmq, nats, kafka, postgres, celery, temporal or fibo
 	@benchmarks/setup.sh && $(BIN)/python benchmarks/run.py --suite $(SUITE) --json benchmarks/results/latest-$(SUITE).json
 
 docs: $(STAMP) ## write the generated parts of docs/, then check that docs and code agree
@@ -116,6 +116,14 @@ soak: $(STAMP) services ## MESSAGES through the in-process broker and Redis Stre
 fuzz: $(STAMP) ## what chance makes of messages, documents and requests, for FUZZ seconds a reader (60: about an hour on one core)
 	@ORACULO_FUZZ_SECONDS=$(FUZZ) ORACULO_FUZZ_SEED=$${ORACULO_FUZZ_SEED:-$$(date +%s)} ORACULO_TEST_EXAMPLES=$(EXAMPLES) \
 	  $(BIN)/pytest -n $(JOBS) --dist worksteal tests/security/test_fuzz.py tests/security/test_fuzz_routes.py tests/api/test_schemathesis.py
+
+bench-record: TODAY := $(shell date +%F)
+bench-record: $(STAMP) ## on a quiet machine: Windmill's suite beside its peers, the parts of the model, and docs/performance.md from them
+	@benchmarks/setup.sh && $(BIN)/python benchmarks/run.py --suite fibo --quiet-wait 60 --json benchmarks/results/$(TODAY)-fibo.json
+	@$(BIN)/python benchmarks/report.py --into benchmarks/RESULTS.md benchmarks/results/$(TODAY)-fibo.json
+	@$(BIN)/python -m benchmarks.scaling_parts --json benchmarks/results/$(TODAY)-parts.json
+	@$(BIN)/python -m benchmarks.scaling_model --parts benchmarks/results/$(TODAY)-parts.json --json benchmarks/results/$(TODAY)-scaling.json
+	@$(BIN)/python -m benchmarks.performance
 
 bench-neighbours: $(STAMP) ## p99 of a tenant beside one at 50 times its quota, 1,100 half-open connections, 200 slow bodies
 	@$(BIN)/python -m benchmarks.neighbours

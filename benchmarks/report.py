@@ -93,8 +93,9 @@ def facts(record: Record) -> str:
         f"{machine['processors']} processors ({machine['model']}), {machine['memory_gib']} GiB, {machine['system']}, "
         f"Python {machine['python']}",
         ", ".join(f"{name} {version}" for name, version in sorted(record["versions"].items())),
-        "N: " + ", ".join(f"{label} {size:,}" for label, size in sizes.items()),
     ]
+    if sizes:
+        lines.append("N: " + ", ".join(f"{label} {size:,}" for label, size in sizes.items()))
     return "\n".join(f"- {line}" for line in lines)
 
 

@@ -48,6 +48,13 @@ def test_the_share_of_raw_counts_messages() -> None:
     assert "0.50 (1 run)" in row
 
 
+def test_the_suite_of_fibonacci_numbers_has_its_own_columns() -> None:
+    figures = {"light_40_s": 1.0, "long_10_s": 20.0, "light_wide_s": 4.0}
+    ran = record(step("celery_fibo", "FIBO", figures), step("oraculo", "FIBO", {**figures, "light_40_s": 0.1}, order=1))
+    row = next(line for line in report.section([ran]).splitlines() if "against celery_fibo" in line)
+    assert [cell.split()[0] for cell in row.split("|")[2:5]] == ["10.0x", "1.00x", "1.00x"]
+
+
 def test_what_failed_is_said() -> None:
     assert "- no figure: celery_redis, W2 10: it failed" in report.section([RUN])
 
