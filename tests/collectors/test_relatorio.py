@@ -13,6 +13,7 @@ from oraculo.collectors.relatorio import relatorio
 from oraculo.collectors.report import MAX_ROWS
 from oraculo.errors import WorkError
 
+ESCAPES = {b"r": b"\r", b"n": b"\n", b"t": b"\t", b"b": b"\b", b"f": b"\f"}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 HOSTILE = [
     "<script>alert('titulo')</script>",
@@ -63,6 +64,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Reports go here; fonts are those that ship, whatever this machine has."""
+    monkeypatch.setattr("oraculo.collectors.pdf_fonts.fonts_there", lambda folders: {})
     root = tmp_path / "relatorios"
     monkeypatch.setenv("ORACULO_RELATORIOS", str(root))
     return root
@@ -92,12 +95,40 @@ def pdf_pages(answer) -> int:
     return len(re.findall(rb"/Type /Page\b", content))
 
 
+def streams(content: bytes) -> dict[int, bytes]:
+    """Number of an object → what its stream holds."""
+    found = re.findall(rb"\n(\d+) 0 obj\n(?:(?!endobj).)*?stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
+    return {int(number): zlib.decompress(body) if body[:1] == b"x" else body for number, body in found}
+
+
+def letters_of(content: bytes) -> dict[bytes, dict[str, str]]:
+    """Name of a font on the pages → its codes and what they stand for, as readers see it who copy or search."""
+    kept = streams(content)
+    found: dict[bytes, dict[str, str]] = {}
+    for name, number in re.findall(rb"/(F\d+) (\d+) 0 R", content):
+        [about] = re.findall(rb"\n%s 0 obj\n(.*?)endobj" % number, content, re.DOTALL)
+        [unicode_of] = re.findall(rb"/ToUnicode (\d+) 0 R", about)
+        pairs = re.findall(
+            rb"<([0-9A-F]{4})> <([0-9A-F]+)>\n", kept[int(unicode_of)].partition(b"endcodespacerange")[2]
+        )
+        found[name] = {code.decode(): bytes.fromhex(text.decode()).decode("utf-16-be") for code, text in pairs}
+    return found
+
+
 def pdf_text(answer) -> str:
-    """What the page streams show, as they write it: Windows-1252 strings in Tj operators."""
+    """What the pages show, by the tables from codes to letters that are in the file."""
     content = Path(answer["arquivo"]).read_bytes()
-    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
-    drawn = b"\n".join(zlib.decompress(stream) for stream in streams if stream[:1] == b"x")
-    return re.sub(rb"\\([()\\])", rb"\1", drawn).decode("windows-1252", "replace")
+    letters = letters_of(content)
+    text: list[str] = []
+    for drawn in streams(content).values():
+        font: dict[str, str] = {}
+        for name, said in re.findall(rb"/(F\d+) [\d.]+ Tf|\(((?:[^\\()]|\\.)*)\) Tj", drawn, re.DOTALL):
+            if name:
+                font = letters[name]
+                continue
+            codes = re.sub(rb"\\(.)", lambda one: ESCAPES.get(one[1], one[1]), said, flags=re.DOTALL)
+            text += [font.get(codes[at : at + 2].hex().upper(), "") for at in range(0, len(codes), 2)] + ["\n"]
+    return "".join(text)
 
 
 def refused(dados, parametros) -> WorkError:
@@ -369,3 +400,25 @@ def test_without_the_variable_reports_go_below_the_working_directory(tmp_path, m
     monkeypatch.delenv("ORACULO_RELATORIOS")
     monkeypatch.chdir(tmp_path)
     assert Path(relatorio([], {})["arquivo"]) == tmp_path / "relatorios" / "relatorio.pdf"
+
+
+def test_the_pdf_embeds_its_fonts_and_has_a_structure():
+    rows = [f"Título número {n}" for n in range(60)]
+    answer = relatorio([collected(titles=["Привет", "Γειά", *rows])], {"titulo": "Semana", "idioma": "en"})
+    content = Path(answer["arquivo"]).read_bytes()
+    assert b"/FontFile2" in content and b"/BaseFont /Helvetica" not in content
+    assert "Привет" in pdf_text(answer) and "Γειά" in pdf_text(answer)
+    assert b"/Lang (en)" in content and b"/Marked true" in content and b"/DisplayDocTitle true" in content
+    kinds = re.findall(rb"/S /(\w+)", content)
+    assert kinds.count(b"H1") == 1 and kinds.count(b"H2") == 4 and kinds.count(b"Figure") == 2
+    assert kinds.count(b"Table") == 2 and kinds.count(b"TH") == 4 + 3
+    assert kinds.count(b"TR") == 1 + 1 + 1 + 62 and kinds.count(b"TD") == 4 + 3 * 62
+    assert content.count(b"/Scope /Column") == 7 and content.count(b"/Alt (") == 2
+    pages = [drawn for drawn in streams(content).values() if b" Tf" in drawn]
+    assert len(pages) == pdf_pages(answer) > 2
+    for drawn in pages:  # all that is drawn is content or decoration, each piece numbered once on its page
+        assert drawn.count(b" BDC") + drawn.count(b" BMC") == drawn.count(b"EMC")
+        outside = re.sub(rb"/\w+ (?:<<[^>]*>> BDC|BMC)\n.*?EMC", b"", drawn, flags=re.DOTALL)
+        assert b" Tj" not in outside and b" re" not in outside and b" l" not in outside
+        numbers = [int(one) for one in re.findall(rb"/MCID (\d+)", drawn)]
+        assert numbers == list(range(len(numbers))) and numbers

@@ -1,10 +1,12 @@
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import processor_time
 from oraculo.collectors.dates import iso_z, parse_instant
-from oraculo.collectors.latin import ENCODING, latin
+from oraculo.collectors.pdf_fonts import Lettering, own_characters
 from oraculo.collectors.text import clean, http_url, plain, shorten, without_credentials
 
 
@@ -19,16 +21,50 @@ def test_clean_text_can_be_written_anywhere(text):
 
 @settings(deadline=None)
 @given(st.text())
-def test_latin_text_fits_the_font(text):
-    latin(clean(text)).encode(ENCODING)
+def test_any_text_fits_the_fonts(text):
+    cleaned = clean(text)
+    assert own_characters().issuperset(map(ord, Lettering([cleaned], folders=()).fit(cleaned)))
 
 
-def test_latin_keeps_what_the_font_has():
-    assert latin("Ação – “já” … €") == "Ação – “já” … €"
-    assert latin("Ac\u0327a\u0303o") == "Ação"
-    assert latin("Привет, São Paulo") == "Privet, São Paulo"
-    assert latin("\u200d") == "?"
-    assert latin("") == ""
+def test_the_fonts_that_ship_have_latin_greek_and_cyrillic():
+    letters = Lettering([], folders=())
+    for kept in ("Ação – “já” … €", "Привет, São Paulo", "Γειά σου Κόσμε", "Tiếng Việt có dấu", "žluťoučký kůň", ""):
+        assert letters.fit(kept) == kept
+    assert letters.fit("Ac\u0327a\u0303o") == "Ação" and letters.is_whole
+    assert letters.fit("日本") == "RiBen" and not letters.is_whole
+    assert letters.fit("\u200d") in ("?", "\u200d")
+
+
+def test_other_alphabets_take_a_font_of_this_machine(tmp_path):
+    """A font with letters of its own stands in for those that a machine may have."""
+    for name in ("NotoSansArmenian-Regular.ttf", "NotoSansHebrew-Regular.ttf", "Other.ttf"):
+        build_font(tmp_path / "deep" / name, "Աաא")
+    (tmp_path / "NotoSansCJK-Regular.ttc").write_bytes(b"no font")
+    letters = Lettering(["Աա א ж 日"], folders=[str(tmp_path)], shapes=True)
+    assert [name for name, _ in letters.fallbacks] == ["NotoSansArmenian-Regular.ttf", "NotoSansHebrew-Regular.ttf"]
+    assert letters.is_shaped and letters.fit("Աա א ж 日") == "Աա א ж Ri"
+    plain = Lettering(["Աա א"], folders=[str(tmp_path)], shapes=False)
+    assert not plain.is_shaped and plain.fit("Աա א") == "Աա '"
+
+
+def build_font(path, letters):
+    path.parent.mkdir(exist_ok=True)
+    glyphs = [".notdef", *(f"u{ord(one):04X}" for one in letters)]
+    font = FontBuilder(1000)
+    font.setupGlyphOrder(glyphs)
+    font.setupCharacterMap({ord(one): f"u{ord(one):04X}" for one in letters})
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    pen.lineTo((500, 0))
+    pen.lineTo((500, 700))
+    pen.closePath()
+    font.setupGlyf(dict.fromkeys(glyphs, pen.glyph()))
+    font.setupHorizontalMetrics(dict.fromkeys(glyphs, (600, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    font.setupNameTable({"familyName": path.stem, "styleName": "Regular"})
+    font.setupOS2(sTypoAscender=800, usWinAscent=800, usWinDescent=200)
+    font.setupPost()
+    font.save(path)
 
 
 @settings(deadline=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FONT = "helvetica"
+FONT = "noto"  # `pdf_fonts.FAMILY`
 MARGIN = 15.0
 INK = (28, 35, 48)
 SOFT = (92, 102, 117)
