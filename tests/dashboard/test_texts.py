@@ -11,6 +11,8 @@ import pytest
 from oraculo.core.vocabulary import Status
 from oraculo.dashboard import texts
 from oraculo.dashboard.formats import duration, number, tree
+from oraculo.dashboard.texts.details import detail_in
+from oraculo.runtime.kernel.decider import explain
 
 DASHBOARD = files("oraculo.dashboard")
 
@@ -34,7 +36,8 @@ def test_every_text_that_is_asked_for_exists_and_every_text_is_asked_for() -> No
     asked = {f"js.{key}" for key in re.findall(r"""\bt\(\s*"([\w.-]+)\"""", scripts)}
     assert asked - known.keys() == set()
     shared = ["flash.", "js.", "health.", "confirm.", "gantt."]
-    beginnings = tuple(re.findall(r"""'([\w.]+\.)' ~""", templates) + shared)
+    of_codes = [f"{kind}." for kind in re.findall(r"""\bword\('(\w+)'""", templates)]
+    beginnings = tuple(re.findall(r"""'([\w.]+\.)' ~""", templates) + of_codes + shared)
     named = {key for key in known if f"'{key}'" in templates}
     assert {
         key for key in known.keys() - named if not key.startswith(beginnings) and key.removesuffix(".one") not in pages
@@ -80,3 +83,12 @@ def test_json_is_cut_where_it_is_too_much() -> None:
     many = tree([[n] * 50 for n in range(100)])
     assert sum(1 + len(one["children"]) for one in many["children"]) <= 1500
     assert tree("é" * 5000)["more"] == 3000
+
+
+def test_details_of_dead_letters_are_in_the_language_of_the_reader() -> None:
+    kept = [explain(one) for one in ("ambiguous", "unknown_ticket", "wrong_attempt", "run_ended", "already_decided")]
+    kept += [explain("too_many_answers"), "no orchestration has the correlation_id 'a b'"]
+    kept.append("no answer from escavador_x in 60 s (attempt 3)")
+    for one in kept:
+        assert detail_in("en", one) == one != detail_in("pt-BR", one), one
+    assert detail_in("pt-BR", kept[-2]).endswith("'a b'") and detail_in("pt-BR", "boom: no") == "boom: no"

@@ -18,6 +18,7 @@ from oraculo.dashboard.paths import run_path
 from oraculo.ports.catalogue import Query
 from oraculo.service import Oraculo
 from oraculo.wire import names, strict_json, wait_views
+from oraculo.wire.flow.topics import Topics
 
 RUNS_LOOKED_AT = 200  # open ones, the newest: where a decision may be waited for
 TICKETS_LOOKED_AT = 2_000  # of a run; a wider one is not looked through
@@ -70,6 +71,13 @@ class Concern:
     bad: bool = True
 
 
+def notice_topics(oraculo: Oraculo) -> frozenset[str]:
+    """What is told to whoever wants to hear it: that nobody reads there is no fault."""
+    flow, sla = oraculo.settings.kafka.topics, oraculo.settings.sla
+    told = (flow.telemetry, flow.incidents, Topics().events, Topics().approval_requests)
+    return frozenset((*told, sla.alerts_topic, sla.violations_topic, sla.budgets_topic, sla.freezes_topic))
+
+
 def concerns(
     oraculo: Oraculo,
     health: Mapping[str, Any],
@@ -80,7 +88,7 @@ def concerns(
 ) -> list[Concern]:
     """The worst first; nothing when all is well."""
     found = [Concern(name, "/workers", {}) for name, check in health["checks"].items() if not check["ok"]]
-    ours = {names.REQUESTS, names.RESULTS} | oraculo.consumers.queues
+    ours = {names.REQUESTS, names.RESULTS} | oraculo.consumers.queues | notice_topics(oraculo)
     if oraculo.broker.traits.volatile:
         served = {queue for worker in workers for queue in worker["filas"]}
         alone = [one for one in queues if one["aguardando"] and one["fila"] not in ours and one["fila"] not in served]

@@ -27,10 +27,14 @@ def duration(milliseconds: float | None, language: str = "en") -> str:
     if seconds < 60:
         return f"{number(round(seconds, 1), language)} s"
     if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+        return _parts(int(seconds // 60), "min", int(seconds % 60), "s")
     if seconds < 86400:
-        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
-    return f"{int(seconds // 86400)} d {int(seconds % 86400 // 3600)} h"
+        return _parts(int(seconds // 3600), "h", int(seconds % 3600 // 60), "min")
+    return _parts(int(seconds // 86400), "d", int(seconds % 86400 // 3600), "h")
+
+
+def _parts(more: int, unit: str, less: int, small: str) -> str:
+    return f"{more} {unit} {less} {small}" if less else f"{more} {unit}"
 
 
 def size(count: int) -> str:

@@ -23,6 +23,7 @@ from oraculo.api.session import Sessions, identity_of, remember
 from oraculo.core.access import Actor, Scope
 from oraculo.core.tenants import DEFAULT_TENANT
 from oraculo.dashboard import assets, formats, texts
+from oraculo.dashboard.texts import details
 from oraculo.errors import WireError
 from oraculo.wire import strict_json
 
@@ -91,6 +92,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     t = texts.translator(language)
     html = _environment.get_template(template).render(
         t=t,
+        word=texts.words_of_codes(language),
+        detail=lambda text: details.detail_in(language, text),
         lang=language,
         theme=_theme(request),
         here=request.scope["path"] + (f"?{query}" if query else ""),

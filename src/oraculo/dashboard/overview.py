@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -133,7 +134,7 @@ async def _figures(oraculo: Oraculo, span: str) -> dict[str, Any]:
         "per_minute": minute,
         "waiting": sum(one["aguardando"] or 0 for one in working["filas"]),
         "waiting_queues": sum(bool(one["aguardando"]) for one in working["filas"]),
-        "backlog": backlog(oraculo),
+        "backlog": backlog(oraculo, working["filas"]),
         "bars": bars(buckets, since, now, step),
         "failing": failing[:8],
         "most_failing": failing[0].tickets if failing else 0,
@@ -157,8 +158,8 @@ def _ended(totals: Counter[str]) -> int:
     return sum(count for status, count in totals.items() if Status(status).final)
 
 
-def backlog(oraculo: Oraculo) -> dict[str, Any]:
-    """What waited in all queues of the tenant together, and what was with workers, over the last hour."""
+def backlog(oraculo: Oraculo, present: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """What waited in all queues of the tenant together, and what was with workers, over the last hour and now."""
     history = oraculo.metrics.readings.history
     waiting: Counter[int] = Counter()
     taken: Counter[int] = Counter()
@@ -168,7 +169,9 @@ def backlog(oraculo: Oraculo) -> dict[str, Any]:
                 waiting[look.number] += look.waiting
                 taken[look.number] += look.taken
     first = max(1, history.looks - HISTORY_MAX_LOOKS + 1)
-    numbers = range(first, history.looks + 1)
+    numbers = range(first, history.looks + 2)
+    waiting[history.looks + 1] = sum(one["aguardando"] or 0 for one in present)
+    taken[history.looks + 1] = sum(one["em_andamento"] or 0 for one in present)
     top = rounded_up(max([1, *waiting.values(), *taken.values()]))
     return {
         "width": max(1, len(numbers) - 1),

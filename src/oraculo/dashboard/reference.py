@@ -56,7 +56,7 @@ def _operation(base: str, path: str, method: str, operation: dict[str, Any], doc
         ],
         "curl": commands.curl(base, method, address, _example(operation, document)),
         "answers": [
-            (status, answer["description"])
+            (status, answer["description"].split("; "))
             for status, answer in sorted(operation["responses"].items())
             if status not in _COMMON
         ],

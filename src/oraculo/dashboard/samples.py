@@ -17,6 +17,7 @@ from oraculo.service import Oraculo
 
 SLICES, RUNS_PER_SLICE = 60, 48
 SPANS = {  # name → its length, and that of a bar
+    "1m": (timedelta(minutes=1), timedelta(seconds=1)),
     "3m": (timedelta(minutes=3), timedelta(seconds=3)),
     "15m": (timedelta(minutes=15), timedelta(seconds=15)),
     "1h": (timedelta(hours=1), timedelta(minutes=1)),
@@ -25,7 +26,7 @@ SPANS = {  # name → its length, and that of a bar
     "7d": (timedelta(days=7), timedelta(hours=4)),
 }
 WIDEST_FITTED = "24h"
-OFFERED = tuple(SPANS)[1:]  # to choose from; the shortest one is only fitted to what has just begun
+OFFERED = tuple(SPANS)[2:]  # to choose from; the shortest ones are only fitted to what has just begun
 
 
 async def fitted(oraculo: Oraculo) -> str:

@@ -17,6 +17,7 @@ from oraculo.api.worker_views import who_works
 from oraculo.core.access import Scope
 from oraculo.core.tenants import in_tenant, local_name, tenant_of
 from oraculo.core.ticket_id import parse_ticket_id
+from oraculo.dashboard.attention import notice_topics
 from oraculo.dashboard.charts import spark
 from oraculo.dashboard.forms import Form
 from oraculo.dashboard.frame import elsewhere, render
@@ -60,6 +61,7 @@ async def _values(oraculo: Oraculo) -> dict[str, Any]:
         "paused": {one["fila"] for one in listed(oraculo)},
         "trails": oraculo.trails is not None,
         "ours": frozenset((names.REQUESTS, names.RESULTS)) | oraculo.consumers.queues,
+        "notices": notice_topics(oraculo),
         "tells": oraculo.broker.traits.volatile,
         "most": max([1, *(one["aguardando"] or 0 for one in known.values())]),
         "brokers": await brokers.told(oraculo),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from oraculo.api.languages import preferred_language
 from oraculo.core.sentences import Language
 from oraculo.dashboard.texts import (
+    codes,
     en,
     foresight,
     lists,
@@ -22,6 +23,7 @@ from oraculo.dashboard.texts import (
 
 LANGUAGES: dict[str, Mapping[str, str]] = {
     "en": en.TEXTS
+    | codes.EN
     | pauses.EN
     | foresight.EN
     | plans.EN
@@ -32,6 +34,7 @@ LANGUAGES: dict[str, Mapping[str, str]] = {
     | run_page.EN
     | tools.EN,
     "pt-BR": pt.TEXTS
+    | codes.PT
     | pauses.PT
     | foresight.PT
     | plans.PT
@@ -66,6 +69,12 @@ def translator(language: str) -> Translate:
         return text.format(**values) if values else text
 
     return t
+
+
+def words_of_codes(language: str) -> Callable[[str, object], object]:
+    """`word(kind, code)`: what a code is called, or the code itself."""
+    texts = LANGUAGES[language]
+    return lambda kind, code: texts.get(f"{kind}.{code}", code)
 
 
 def script_texts(language: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 _TEXTS = {  # key → English, Portuguese
     "window.fit": ("Fit", "Ajustar"),
     "window.fit_note": ("The shortest span with all of the last day", "O menor período com tudo do último dia"),
+    "window.1m": ("1 min", "1 min"),
     "window.3m": ("3 min", "3 min"),
     "window.15m": ("15 min", "15 min"),
     "window.1h": ("1 hour", "1 hora"),

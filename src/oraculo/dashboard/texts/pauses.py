@@ -61,8 +61,6 @@ _TEXTS = {  # key → English, Portuguese
     "breakers.next": ("Next probe", "Próxima sonda"),
     "breakers.out": ("out now", "em curso"),
     "breakers.probe": ("Probe now", "Sondar agora"),
-    "action.breaker_opened": ("Breaker opened", "Disjuntor aberto"),
-    "action.breaker_closed": ("Breaker closed", "Disjuntor fechado"),
 }
 EN = {key: texts[0] for key, texts in _TEXTS.items()}
 PT = {key: texts[1] for key, texts in _TEXTS.items()}

@@ -11,7 +11,7 @@ function showTimes(root = document) {
     one.title = absolute(at);
     if (one.closest(".facts, .run-facts")) one.textContent = `${absolute(at)} · ${relative(at)}`;
   }
-  for (const one of root.querySelectorAll("time[data-axis]")) one.textContent = moment(Number(one.dateTime));
+  for (const one of root.querySelectorAll("time[data-axis]")) one.textContent = moment(Number(one.dateTime), Number(one.dataset.span));
 }
 showTimes();
 setInterval(() => document.hidden || showTimes(), 5000);

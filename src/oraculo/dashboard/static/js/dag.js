@@ -40,7 +40,7 @@ export class Dag {
     group.append(title);
     if (node.gate !== null) {
       const sub = svg("text", { class: "sub", x: w / 2, y: h / 2 + 15 });
-      const label = svg("text", { x: w / 2, y: h / 2 + 1 }, node.label);
+      const label = svg("text", { x: w / 2, y: h / 2 + 1 }, t(`gate.name.${node.label}`));
       group.append(svg("rect", { class: "box", width: w, height: h, rx: h / 2 }), label, sub);
       sub.textContent = node.label === "quorum" || node.label === "primeiro" || node.inputs > 1 ? name(node) : "";
       if (sub.textContent.length > 14) sub.textContent = number(node.inputs);

@@ -53,13 +53,13 @@ function draw() {
     pen.moveTo(LEFT, y(tick));
     pen.lineTo(width - RIGHT, y(tick));
     pen.stroke();
-    pen.fillText(duration(tick).replace(" 0 s", "").replace(" 0 min", ""), LEFT - 6, y(tick) + 4);
+    pen.fillText(duration(tick), LEFT - 6, y(tick) + 4);
   }
   const marks = Math.max(1, Math.min(6, Math.floor(width / 200)));
   for (let n = 0; n <= marks; n++) {
     const at = data.since + ((data.now - data.since) * n) / marks;
     pen.textAlign = n === 0 ? "left" : n === marks ? "right" : "center";
-    pen.fillText(moment(at), x(at), height - 5);
+    pen.fillText(moment(at, data.now - data.since), x(at), height - 5);
   }
   if (!data.ids.length) {
     pen.textAlign = "center";

@@ -5,6 +5,9 @@ const numbers = new Intl.NumberFormat(language);
 const tenths = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short" });
 const day = new Intl.DateTimeFormat(language, { day: "2-digit", month: "short", year: "numeric" });
+const minutes = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
+const seconds = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const dayMonth = new Intl.DateTimeFormat(language, { day: "2-digit", month: "short" });
 const shortDay = new Intl.DateTimeFormat(language, { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" });
 
 export function t(key, values = {}) {
@@ -19,9 +22,9 @@ export function duration(ms) {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const s = ms / 1000;
   if (s < 60) return `${tenths.format(s)} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
-  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+  const parts = s < 3600 ? [s / 60, "min", s % 60, "s"] : s < 86400 ? [s / 3600, "h", (s % 3600) / 60, "min"] : [s / 86400, "d", (s % 86400) / 3600, "h"];
+  const [more, unit, less, small] = parts;
+  return `${Math.floor(more)} ${unit}${Math.floor(less) ? ` ${Math.floor(less)} ${small}` : ""}`;
 }
 
 function coarse(ms) {
@@ -40,4 +43,9 @@ export function relative(at, now = Date.now()) {
 
 export const time = (at) => clock.format(at);
 export const absolute = (at) => `${day.format(at)} ${clock.format(at)}`;
-export const moment = (at) => shortDay.format(at);
+/** An instant on an axis as long as `span`: no more of it than tells marks apart. */
+export function moment(at, span) {
+  if (span <= 600_000) return seconds.format(at);
+  if (span >= 4 * 86_400_000) return dayMonth.format(at);
+  return (span <= 43_200_000 ? minutes : shortDay).format(at);
+}
