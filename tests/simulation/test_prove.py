@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -54,6 +56,38 @@ def test_a_violation_is_told_with_the_command_that_replays_it() -> None:
         assert "VIOLATION gates count right" in again.output
         shown = CliRunner().invoke(app, ["--seeds", "10", "--worlds", "core", "--jobs", "1"])
         assert first["replay"] in shown.output
+
+
+def test_a_state_file_is_gone_on_with(tmp_path: Path) -> None:
+    """Whatever was run is in the report once: parts that overlap, one whose line was cut off, and one of other code."""
+    state = tmp_path / "deeper" / "worlds.jsonl"
+    given = ["--worlds", "core", "--masked", "--jobs", "1", "--json", "--state", str(state)]
+
+    def run(*more: str) -> dict[str, Any]:
+        done = CliRunner().invoke(app, [*given, *more])
+        assert done.exit_code == 0, done.output
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
+
+    assert run("--seeds", "3")["ranges"] == [[0, 2]]
+    first = state.read_bytes()
+    state.write_bytes(first + first.replace(b'"code":"', b'"code":"x') + first[:40])
+    assert run("--first", "5", "--seeds", "2")["ranges"] == [[0, 2], [5, 6]]
+    whole = run("--first", "1", "--seeds", "6")
+    kinds = len(CORE_KINDS) // 2
+    assert (whole["ranges"], whole["seeds"], whole["worlds"]) == ([[0, 6]], 7, 7 * kinds)
+    at_once = json.loads(CliRunner().invoke(app, [*given[:-2], "--seeds", "7"]).stdout)
+    assert (whole["tally"], whole["virtual_hours"]) == (at_once["tally"], at_once["virtual_hours"])
+    written = state.read_bytes()
+    assert run("--seeds", "7") == whole and state.read_bytes() == written
+
+
+def test_a_violation_stays_in_a_state_file(tmp_path: Path) -> None:
+    given = ["--seeds", "10", "--worlds", "core", "--jobs", "1", "--json", "--state", str(tmp_path / "worlds.jsonl")]
+    with gate_counts_twice():
+        assert CliRunner().invoke(app, given).exit_code == 1
+    again = CliRunner().invoke(app, given)
+    assert again.exit_code == 1 and json.loads(again.stdout)["violations"][0]["replay"].startswith("oraculo prove")
 
 
 def test_replay_shows_everything() -> None:

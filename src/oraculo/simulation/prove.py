@@ -11,8 +11,11 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import apsw
 import orjson
@@ -23,7 +26,10 @@ from rich.table import Table
 
 import oraculo
 from oraculo.simulation import mutants
+from oraculo.simulation.ledger import Ledger
 from oraculo.simulation.run import CORE_KINDS, KINDS, Summary, run_many, run_world
+
+T = TypeVar("T")
 
 
 class Worlds(StrEnum):
@@ -73,11 +79,15 @@ def command(
     jobs: Annotated[int | None, typer.Option(help="Processes; one per processor by default.", min=1)] = None,
     seed: Annotated[int | None, typer.Option(help="Replay this one and show everything that happens.", min=0)] = None,
     zoo: Annotated[bool, typer.Option("--mutants", help="Show that every broken variant is noticed.")] = False,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="Write down each part in this file as it ends; what is in it is not run again."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
 ) -> None:
     """Run thousands of simulated worlds full of crashes and faults, and check every promise at every step.
 
-    Example: oraculo prove --seeds 10000 --jobs 4
+    Example: oraculo prove --seeds 10000 --jobs 4 --state worlds.jsonl
     """
     kinds = chosen(masked, worlds)
     if seed is not None:
@@ -85,14 +95,20 @@ def command(
     if zoo:
         raise typer.Exit(_zoo(as_json))
     began = time.perf_counter()
+    processes = jobs or os.cpu_count() or 1
     wanted = [(kind, number) for number in range(first, first + seeds) for kind in kinds]
-    total = _run(wanted, jobs or os.cpu_count() or 1, quiet=as_json)
-    report = document(total, kinds, seeds, first, time.perf_counter() - began)
+    if state is None:
+        total = _run(len(wanted), partial(run_many, wanted, processes), quiet=as_json)
+        report = document(total, kinds, seeds, first, time.perf_counter() - began)
+    else:
+        ledger = Ledger(state, kinds)
+        _run(len(wanted), partial(ledger.run, first, seeds, processes), quiet=as_json)
+        report = ledger_document(ledger)
     if as_json:
         sys.stdout.buffer.write(orjson.dumps(report) + b"\n")
     else:
         _print(report)
-    raise typer.Exit(1 if total.failures else 0)
+    raise typer.Exit(1 if report["violations"] else 0)
 
 
 def chosen(masked: bool | None, worlds: Worlds) -> list[str]:
@@ -100,10 +116,11 @@ def chosen(masked: bool | None, worlds: Worlds) -> list[str]:
     return [kind for kind in kinds if masked is None or kind.endswith("unmasked") is not masked]
 
 
-def _run(wanted: list[tuple[str, int]], jobs: int, quiet: bool) -> Summary:
+def _run(worlds: int, run: Callable[[Callable[[Summary], None] | None], T], quiet: bool) -> T:
+    """Run with a bar on a terminal. `run` tells the function that it is given of each part."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        return run_many(wanted, jobs)
+        return run(None)
     columns = (
         TextColumn("worlds"),
         BarColumn(),
@@ -112,7 +129,7 @@ def _run(wanted: list[tuple[str, int]], jobs: int, quiet: bool) -> Summary:
         TextColumn("{task.fields[bad]}"),
     )
     with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=len(wanted), bad="")
+        bar = progress.add_task("", total=worlds, bad="")
         bad = 0
 
         def show(part: Summary) -> None:
@@ -120,7 +137,7 @@ def _run(wanted: list[tuple[str, int]], jobs: int, quiet: bool) -> Summary:
             bad += len(part.failures)
             progress.update(bar, advance=part.worlds, bad=f"[red]{bad} violated[/]" if bad else "")
 
-        return run_many(wanted, jobs, show)
+        return run(show)
 
 
 def versions() -> dict[str, str]:
@@ -142,18 +159,31 @@ def document(total: Summary, kinds: list[str], seeds: int, first: int, took: flo
         "virtual_hours": round(total.virtual_s / 3600, 2),
         "tally": dict(sorted(total.tally.items())),
         "violations": [
-            {
-                "kind": kind,
-                "seed": seed,
-                "violations": [str(violation) for violation in violations],
-                "replay": replay_command(kind, seed),
-            }
+            _violated(kind, seed, [str(violation) for violation in violations])
             for kind, seed, violations in total.failures
         ],
         "trace": total.trace,
         "seconds": round(took, 2),
         "worlds_per_second": round(total.worlds / took, 1),
     }
+
+
+def ledger_document(ledger: Ledger) -> dict[str, Any]:
+    """The report on everything that the file holds of this code; its seconds are those of processors."""
+    whole = ledger.document()
+    spent = whole.pop("processor_s")
+    return {
+        "versions": versions(),
+        **whole,
+        "virtual_hours": round(whole.pop("virtual_s") / 3600, 2),
+        "violations": [_violated(*one) for one in whole["violations"]],
+        "seconds": spent,
+        "worlds_per_second": round(whole["worlds"] / spent, 1) if spent else 0.0,
+    }
+
+
+def _violated(kind: str, seed: int, violations: list[str]) -> dict[str, Any]:
+    return {"kind": kind, "seed": seed, "violations": violations, "replay": replay_command(kind, seed)}
 
 
 def replay_command(kind: str, seed: int) -> str:

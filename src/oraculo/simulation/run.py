@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -48,6 +49,7 @@ class Summary:
 
     worlds: int = 0
     virtual_s: float = 0.0
+    processor_s: float = 0.0
     tally: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[str, int, list[Violation]]] = field(default_factory=list)
     traces: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class Summary:
     def merge(self, other: Summary) -> None:
         self.worlds += other.worlds
         self.virtual_s += other.virtual_s
+        self.processor_s += other.processor_s
         self.tally += other.tally
         self.traces |= other.traces
         self.failures += other.failures
@@ -77,9 +80,10 @@ class Summary:
 
 
 def run_chunk(worlds: Sequence[tuple[str, int]]) -> Summary:
-    summary = Summary()
+    summary, began = Summary(), time.process_time()
     for kind, seed in worlds:
         summary.add(run_world(kind, seed))
+    summary.processor_s = time.process_time() - began
     return summary
 
 
@@ -89,7 +93,7 @@ def run_many(
     """All of them, over `jobs` processes; `progress` gets each part as it comes in."""
     chunks = [worlds[start : start + CHUNK_SEEDS] for start in range(0, len(worlds), CHUNK_SEEDS)]
     total = Summary()
-    for part in _parts(chunks, jobs):
+    for part in run_chunks(chunks, jobs):
         total.merge(part)
         if progress is not None:
             progress(part)
@@ -97,7 +101,8 @@ def run_many(
     return total
 
 
-def _parts(chunks: Sequence[Sequence[tuple[str, int]]], jobs: int) -> Iterator[Summary]:
+def run_chunks(chunks: Sequence[Sequence[tuple[str, int]]], jobs: int) -> Iterator[Summary]:
+    """What came out of each, in their order, over `jobs` processes."""
     if jobs <= 1 or len(chunks) <= 1:
         yield from map(run_chunk, chunks)
         return
