@@ -3,16 +3,18 @@ was not known. Doing it twice does no harm."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import structlog
 
 from oraculo.chunks import chunks_by_count
 from oraculo.core.effects import owed_effects
 from oraculo.core.replay import rebuild
+from oraculo.core.state import Orchestration
 from oraculo.ports.broker import Broker
 from oraculo.ports.effects import EffectSink
 from oraculo.ports.store import Store
+from oraculo.runtime.kernel.cache import StateCache
 from oraculo.runtime.kernel.open_runs import OpenRuns
 from oraculo.runtime.kernel.timers import TimerLoop
 from oraculo.runtime.watchers import RunWatchers
@@ -23,7 +25,8 @@ LOAD_MAX_RUNS = 500  # at once
 
 
 class Recovery:
-    """`timers`: the loop that wakes orchestrations, in a process that has one."""
+    """`timers`: the loop that wakes orchestrations, in a process that has one. `cache` keeps the states that `take_all`
+    makes: what is sent again is confirmed at once, and would be read and folded a second time."""
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class Recovery:
         effects: EffectSink,
         watchers: RunWatchers,
         open_runs: OpenRuns,
+        cache: StateCache,
         timers: TimerLoop | None = None,
     ) -> None:
         self._store = store
@@ -39,6 +43,7 @@ class Recovery:
         self._effects = effects
         self._watchers = watchers
         self._open_runs = open_runs
+        self._cache = cache
         self._timers = timers
 
     async def take_all(self) -> None:
@@ -51,17 +56,24 @@ class Recovery:
             for one in live:
                 self._timers.timers.set(one.run, one.wake_at)
         wanted = [one.run for one in live if one.owes or (resend and one.open)]
-        await self.send_again(wanted, resend=resend)
+        async for state in self._sent_again(wanted, resend=resend):
+            self._cache.put(state)
+            self._cache.trim()
         if live:
             log.info("recovered", open=self._open_runs.count, sent_again=len(wanted))
 
     async def send_again(self, runs: Sequence[int], *, resend: bool = False) -> None:
         """Carry out what these orchestrations owe; with `resend` also what the broker forgets when a process ends."""
+        async for _ in self._sent_again(runs, resend=resend):
+            pass
+
+    async def _sent_again(self, runs: Sequence[int], *, resend: bool) -> AsyncIterator[Orchestration]:
         forgotten = self._broker.forgets if resend else None
         for some in chunks_by_count(runs, LOAD_MAX_RUNS):
             for recorded in (await self._store.load(some)).values():
                 state = rebuild(recorded)
                 self._effects.take(state, owed_effects(state, forgotten))
+                yield state
 
     async def resolve(self, uncertain: dict[int, int]) -> None:
         """Find out whether transactions that failed were written all the same, and then do what they owe. What was not
