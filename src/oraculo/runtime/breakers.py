@@ -192,6 +192,8 @@ class BreakerSink(Sink):
                     signs.setdefault(queue, []).append(said)
             for queue, found in signs.items():
                 told.setdefault(queue, []).append((entry.step.position, entry.step.at, found))
+        if told:  # what is known may be a second old, and the answer to a probe of another process quicker than that
+            await self._book.refresh()
         for queue, steps in told.items():
             await self._book.tell(queue, steps)
 

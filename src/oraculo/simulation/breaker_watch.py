@@ -92,11 +92,23 @@ class BreakerWatch:
         if order != row.probe and self._scene.loop.time() - self._since[queue] > ON_ITS_WAY_S:
             self._scene.violate(HELD_RULE, f"{order} goes to {queue}, open since {row.opened_at}, probe {row.probe}")
 
+    def _answered(self) -> list[DestinationBreaker]:
+        """Those that are open although their probe was answered."""
+        return [
+            row
+            for row in self._rows.values()
+            if row.is_open and row.probe is not None and self._outcomes.get(row.probe) == "worked"
+        ]
+
+    @property
+    def settled(self) -> bool:
+        """True when no breaker has to close any more: who reads the journal for them may have died a moment ago."""
+        return not self._answered()
+
     def check_end(self) -> None:
         """A breaker that is open when all has ended has no probe that was answered."""
-        for row in self._rows.values():
-            if row.is_open and row.probe is not None and self._outcomes.get(row.probe) == "worked":
-                self._scene.violate(CLOSING_RULE, f"{row.queue} is open, and its probe {row.probe} was answered")
+        for row in self._answered():
+            self._scene.violate(CLOSING_RULE, f"{row.queue} is open, and its probe {row.probe} was answered")
 
 
 def _outcomes(event: ev.Event, plan: Plan, state: Orchestration) -> Iterator[tuple[int, int, str]]:

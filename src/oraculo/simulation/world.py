@@ -40,6 +40,7 @@ from oraculo.simulation.workers import broker_worker, http_worker
 from oraculo.wire import names
 
 BREAKER = BreakerRules(2, timedelta(seconds=1), timedelta(seconds=4))  # quick, so that many open and close
+BREAKERS_TIMEOUT_S = 30.0  # for the journal to be read for the breakers, by another process when one has died
 FLEETS_SHARE = 0.4  # of worlds with breakers that have several processes
 SETTLE_TIMEOUT_S = 30.0  # seconds after the last deadline
 REJOIN_TIMEOUT_S = 5.0  # for a replica that was frozen to find out that others took over from it
@@ -287,6 +288,7 @@ class World:
                 break
             await asyncio.sleep(max(0.0, (min(wakes) - now).total_seconds()) + 3)
         await self._until(SETTLE_TIMEOUT_S, self._settled)
+        await self._until(BREAKERS_TIMEOUT_S, lambda: self.watch.breakers.settled)
         await self._until(REJOIN_TIMEOUT_S, lambda: not self.watch.replicas.outside(self._numbers()))
 
     def _numbers(self) -> list[int]:
