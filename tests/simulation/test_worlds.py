@@ -33,6 +33,11 @@ ONCE_FAILED = [
     ("retries-masked", 3011, "a round of a loop was undone, and the loop ran again"),
     ("retries-masked", 1871, "a round failed by its answer at the moment in which its loop was out of time"),
     ("core-unmasked", 142, "a jump beyond the deadlines of an unmasked world"),
+    ("breaker-masked", 50143, "a probe that another process had sent was answered before the reader looked"),
+    ("breaker-masked", 50194, "the same, of an order that was tried again"),
+    ("ceiling-masked", 50210, "after a commit in doubt the first that was read went, not the most urgent"),
+    ("ceiling-unmasked", 50277, "the same, without retries"),
+    ("ceiling-masked", 50199, "the check forgot what an order had waited before its run was paused"),
 ]
 
 

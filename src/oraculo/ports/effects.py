@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -30,6 +30,11 @@ class EffectSink(Protocol):
 
     def take(self, state: Orchestration, effects: Iterable[Effect]) -> None:
         """Queue these effects of a state that was just committed. Returns at once."""
+        ...
+
+    def take_together(self, owed: Sequence[tuple[Orchestration, Sequence[Effect]]]) -> None:
+        """Queue what many states owe that are known at once, after a restart or an outage: under a ceiling the most
+        urgent of all goes first, in whichever order they are given."""
         ...
 
     def settled(self, state: Orchestration) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -164,6 +164,10 @@ class CeleryEffectRunner:
         self._verdicts = Verdicts(policies, report)
         self._scheduled = scheduled
         self._held_back = held_back
+
+    def take_together(self, owed: Sequence[tuple[Orchestration, Sequence[Effect]]]) -> None:
+        for state, effects in owed:
+            self.take(state, effects)
 
     def take(self, state: Orchestration, effects: Iterable[Effect]) -> None:
         for effect in effects:

@@ -69,7 +69,13 @@ class IdempotentEffectRunner:
     # -- the port ----------------------------------------------------------------------------------------------------
 
     def take(self, state: Orchestration, effects: Iterable[Effect]) -> None:
-        self._runner.take(state, [effect for given in effects if (effect := self._new(state, given)) is not None])
+        self._runner.take(state, self._all_new(state, effects))
+
+    def take_together(self, owed: Sequence[tuple[Orchestration, Sequence[Effect]]]) -> None:
+        self._runner.take_together([(state, self._all_new(state, effects)) for state, effects in owed])
+
+    def _all_new(self, state: Orchestration, effects: Iterable[Effect]) -> list[Effect]:
+        return [effect for given in effects if (effect := self._new(state, given)) is not None]
 
     def settled(self, state: Orchestration) -> None:
         self._runner.settled(state)

@@ -100,6 +100,7 @@ class EffectRunner:
         self._recalls: dict[int, int] = {}  # run → how many pauses it had when its orders were recalled last
         self._priorities: dict[int, int] = {}  # run → what an operator changed its priority to
         self._published = 0
+        self._gathers = False  # more is taken before anything is let out under the ceiling
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
@@ -122,6 +123,16 @@ class EffectRunner:
                     self._children.begin(state, tickets, self._report)
                 case EndChildren(tickets):
                     self._children.end(state, tickets, self._report)
+
+    def take_together(self, owed: Sequence[tuple[Orchestration, Sequence[Effect]]]) -> None:
+        self._gathers = True
+        try:
+            for state, effects in owed:
+                self.take(state, effects)
+        finally:
+            self._gathers = False
+        if self._ceiling is not None:
+            self._let_out(self._ceiling)
 
     @property
     def failing_since(self) -> datetime | None:
@@ -152,7 +163,7 @@ class EffectRunner:
                 owed.maybe_sent = ceiling.add(owed.order, score, owed)
             elif attempt == 1 or pacer is None or pacer.may_go(owed):
                 self._publisher.add(owed)
-        if ceiling is not None:
+        if ceiling is not None and not self._gathers:
             self._let_out(ceiling)
         self._publisher.go()
 

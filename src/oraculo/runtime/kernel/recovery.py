@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import structlog
 
 from oraculo.chunks import chunks_by_count
-from oraculo.core.effects import owed_effects
+from oraculo.core.effects import Effect, owed_effects
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
 from oraculo.ports.broker import Broker
@@ -21,6 +21,7 @@ from oraculo.runtime.watchers import RunWatchers
 
 log = structlog.get_logger("oraculo.engine")
 
+Owed = tuple[Orchestration, list[Effect]]
 LOAD_MAX_RUNS = 500  # at once
 
 
@@ -56,37 +57,41 @@ class Recovery:
             for one in live:
                 self._timers.timers.set(one.run, one.wake_at)
         wanted = [one.run for one in live if one.owes or (resend and one.open)]
-        async for state in self._sent_again(wanted, resend=resend):
-            self._cache.put(state)
+        owed: list[Owed] = []
+        async for some in self._owed_by(wanted, resend=resend):
+            owed += some
+            for state, _ in some:
+                self._cache.put(state)
             self._cache.trim()
+        self._effects.take_together(owed)
         if live:
             log.info("recovered", open=self._open_runs.count, sent_again=len(wanted))
 
     async def send_again(self, runs: Sequence[int], *, resend: bool = False) -> None:
         """Carry out what these orchestrations owe; with `resend` also what the broker forgets when a process ends."""
-        async for _ in self._sent_again(runs, resend=resend):
-            pass
+        async for some in self._owed_by(runs, resend=resend):
+            self._effects.take_together(some)
 
-    async def _sent_again(self, runs: Sequence[int], *, resend: bool) -> AsyncIterator[Orchestration]:
+    async def _owed_by(self, runs: Sequence[int], *, resend: bool) -> AsyncIterator[list[Owed]]:
         forgotten = self._broker.forgets if resend else None
         for some in chunks_by_count(runs, LOAD_MAX_RUNS):
-            for recorded in (await self._store.load(some)).values():
-                state = rebuild(recorded)
-                self._effects.take(state, owed_effects(state, forgotten))
-                yield state
+            states = [rebuild(recorded) for recorded in (await self._store.load(some)).values()]
+            yield [(state, owed_effects(state, forgotten)) for state in states]
 
     async def resolve(self, uncertain: dict[int, int]) -> None:
         """Find out whether transactions that failed were written all the same, and then do what they owe. What was not
         written owes nothing new, so an outage sends nothing again and again. `uncertain`: run → version before it."""
+        owed: list[Owed] = []
         for run, recorded in (await self._store.load(list(uncertain))).items():
             state = rebuild(recorded)
             if self._timers is not None:
                 self._timers.recovered(state)
             if state.version > uncertain[run]:
-                self._effects.take(state, owed_effects(state))
+                owed.append((state, owed_effects(state)))
                 self._watchers.changed(run)
                 result = await self._store.result(run)
                 if result is not None:
                     self._watchers.ended(run, result)
+        self._effects.take_together(owed)
         if self._store.sharing is None:
             self._open_runs.count = sum(1 for one in await self._store.live() if one.open)
