@@ -37,6 +37,11 @@ ONCE_FAILED = [
     ("breaker-masked", 50194, "the same, of an order that was tried again"),
     ("ceiling-masked", 50210, "after a commit in doubt the first that was read went, not the most urgent"),
     ("ceiling-unmasked", 50277, "the same, without retries"),
+    (
+        "undo-masked",
+        205566,
+        "an undoing that failed could not be requeued, because an output had been asked for before",
+    ),
     ("ceiling-masked", 50199, "the check forgot what an order had waited before its run was paused"),
 ]
 

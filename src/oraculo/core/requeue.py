@@ -35,7 +35,9 @@ def requeue(state: Orchestration, command: RequeueTicket) -> tuple[TicketRequeue
 
 def _has_consequence(state: Orchestration, position: int) -> bool:
     """True when something was decided with the end of this ticket."""
-    if position < state.undoes or state.asks_output or state.output_resolved:
+    if position < state.undoes:
+        return True
+    if not state.open and (state.asks_output or state.output_resolved):
         return True
     if not state.plan.tasks[position].kind.is_sent:
         return True  # maps and loops end by what became of their items and rounds
