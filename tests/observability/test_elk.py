@@ -1,23 +1,29 @@
 """The files of deploy/elk, exercised on lines that Oráculo really logs: what Filebeat makes of a line, what the
 pipeline of Logstash makes of that, and whether the index has a place for every field of the outcome.
 
-Neither program runs here. The pipeline is read by a strict parser of Logstash's language and its filters are carried
-out by it (logstash.py); the options of Filebeat are held against those that its reference names.
+Filebeat itself reads lines with the shipped files, only its paths and its output are others. Logstash, which comes as
+a JVM distribution of its vendor only, does not run here: the pipeline is read by a strict parser of its language and
+its filters are carried out by it (logstash.py), on what Filebeat has written.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tools.servers.filebeat import filebeat
 
+import servers
 from observability.logstash import ConfigError, Parser, filtered
+from waiting import eventually
 
 ELK = Path(__file__).parents[2] / "deploy" / "elk"
 FILESTREAM = {"type", "id", "paths", "parsers", "prospector", "enabled", "fields", "fields_under_root", "exclude_files"}
@@ -180,6 +186,68 @@ class TestFilebeat:
             patterns = [layout_pattern(layout) for layout in timestamp["layouts"]]
             for text in (*timestamp["test"], line[timestamp["field"]]):
                 assert any(re.fullmatch(pattern, text) for pattern in patterns), text
+
+
+class TestRealFilebeat:
+    """The program, with the shipped files; what it writes goes through the pipeline to the index."""
+
+    def test_lines_of_files_arrive_as_documents(self, line: dict[str, Any], tmp_path: Path) -> None:
+        log = tmp_path / "oraculo.log"
+        log.write_text(json.dumps(line) + "\nnem json\n", encoding="utf-8")
+        first, second = shipped("filebeat.yml", log, tmp_path, 2)
+        read = datetime.fromisoformat(line["@timestamp"])
+        assert datetime.fromisoformat(first["@timestamp"]) == read.replace(microsecond=read.microsecond // 1000 * 1000)
+        assert first["log"]["level"] == line["log.level"]
+        assert first["error"]["stack_trace"] == line["error.stack_trace"]
+        found = filtered(pipeline(), first)
+        assert found["correlation_id"] == "abc" and not found["tags"]
+        places = mapped()
+        told = {name: value for name, value in leaves(found).items() if not name.startswith("@metadata")}
+        assert {
+            name: value for name, value in told.items() if name in places and not accepts(places[name], value)
+        } == {}
+        assert {"agent", "input"} & set(found) == set()
+        assert filtered(pipeline(), second)["tags"] == ["not_json"]
+
+    def test_of_containers_only_lines_of_ours_arrive(self, line: dict[str, Any], tmp_path: Path) -> None:
+        """Docker's own files: ours on standard error, somebody else's, and ours on standard output, which is no log."""
+        ours = json.dumps(line) + "\n"
+        log = tmp_path / "container.log"
+        with log.open("w", encoding="utf-8") as file:
+            for text, stream in ((ours, "stdout"), ("GET / 200\n", "stderr"), (ours, "stderr")):
+                file.write(json.dumps({"log": text, "stream": stream, "time": "2026-01-01T00:00:00.5Z"}) + "\n")
+        (only,) = shipped("filebeat-containers.yml", log, tmp_path, 1)
+        assert (only["stream"], only["service"]["name"], only["correlation_id"]) == ("stderr", "oraculo", "abc")
+        assert filtered(pipeline(), only)["tags"] == []
+
+
+def shipped(config: str, log: Path, folder: Path, events: int) -> list[dict[str, Any]]:
+    """What Filebeat writes of a file, with a shipped configuration: so many events and no more. The last line
+    of the file has to be one of them, because they come in order."""
+    servers.use("filebeat")
+    instead = {
+        "output.logstash.enabled": "false",
+        "output.file.path": str(folder / "out"),
+        "output.file.filename": "events",
+        "filebeat.inputs.0.paths.0": str(log),
+    }
+    options = [option for name, value in instead.items() for option in ("-E", f"{name}={value}")]
+    command = [str(filebeat().path), "-c", str(ELK / config), "--path.home", str(folder / "home"), *options]
+    environment = {**os.environ, "ORACULO_LOGS": str(log)}
+    with subprocess.Popen([*command, "--strict.perms=false"], env=environment) as process:
+        try:
+            eventually(lambda: len(written(folder)) >= events, "it has written what it read", within=60)
+        finally:
+            process.terminate()
+    found = written(folder)
+    assert len(found) == events
+    return found
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    files = sorted((folder / "out").glob("events*"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def layout_pattern(layout: str) -> str:

@@ -6,8 +6,8 @@
 
 RabbitMQ, Redis, PostgreSQL, Prometheus, Java and Chromium come from Debian packages (with apt-get, as root; none is
 started), NATS with the virtual environment, Apache Kafka from Maven Central into `.services/`, where FerretDB is built
-with Go, as are Helm, kubeconform, OPA and an S3
-server; the OpenID Connect provider comes from npm. Tests of what is missing are skipped.
+with Go, as are Helm, kubeconform, OPA, an S3 server and Filebeat; the OpenID Connect provider comes from npm. Tests of
+what is missing are skipped.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ RECIPES = {
     "oidc": Recipe((), "npm", "install Node.js 20 or newer; python -m tools.servers.oidc"),
     "opa": Recipe((), "go", "install Go 1.26 or newer; python -m tools.servers.opa"),
     "s3": Recipe((), "go", "install Go 1.26 or newer; python -m tools.servers.s3"),
+    "filebeat": Recipe((), "go", "install Go 1.25 or newer; python -m tools.servers.filebeat"),
 }
 
 

@@ -25,6 +25,7 @@ CLASSES = {
     "oidc": "tools.servers.oidc:Oidc",
     "opa": "tools.servers.opa:Opa",
     "s3": "tools.servers.s3:S3",
+    "filebeat": "tools.servers.filebeat:Filebeat",
 }
 
 STAND_INS = {"kafka": "tools.servers.kafka:MockKafka"}  # where the real one cannot be had
