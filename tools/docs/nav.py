@@ -48,7 +48,7 @@ CHAPTERS: dict[str, list[str]] = {
     ],
     "Guarantees": ["reliability.md", "proof.md"],
     "Integrations": ["celery.md", "temporal.md", "mcp.md", "fluxo-c.md"],
-    "Design": ["architecture.md", "seeds.md", "REFERENCIA_ORQUESTRADOR.md"],
+    "Design": ["architecture.md", "seeds.md", "requirements.md", "REFERENCIA_ORQUESTRADOR.md"],
     "Português": ["pt/tutorial.md", "pt/conceitos.md"],
 }
 LISTED_FOLDERS = {"Runbooks": "runbooks", "Decisions": "adr"}  # chapters that are all of a folder, by name
