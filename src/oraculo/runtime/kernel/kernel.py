@@ -71,9 +71,7 @@ class Kernel:
         self._stop_patience_s = stop_patience_s
         self._answers = answers or partial(queue.submit, piecewise=True)
         self._open_runs = OpenRuns(options.max_open)
-        self._recovery = Recovery(
-            ports.store, ports.broker, effects, ports.watchers, self._open_runs, states.cache, timers
-        )
+        self._recovery = Recovery(ports.store, ports.broker, effects, ports.watchers, self._open_runs, timers)
         self._replica = self._make_replica(options, takeover_delay)
         handler = Handler(ports.store, ports.clock, states, decider, guard, ports.policies.known)
         self._commits = CommitLoop(

@@ -14,7 +14,6 @@ from oraculo.core.state import Orchestration
 from oraculo.ports.broker import Broker
 from oraculo.ports.effects import EffectSink
 from oraculo.ports.store import Store
-from oraculo.runtime.kernel.cache import StateCache
 from oraculo.runtime.kernel.open_runs import OpenRuns
 from oraculo.runtime.kernel.timers import TimerLoop
 from oraculo.runtime.watchers import RunWatchers
@@ -26,8 +25,7 @@ LOAD_MAX_RUNS = 500  # at once
 
 
 class Recovery:
-    """`timers`: the loop that wakes orchestrations, in a process that has one. `cache` keeps the states that `take_all`
-    makes: what is sent again is confirmed at once, and would be read and folded a second time."""
+    """`timers`: the loop that wakes orchestrations, in a process that has one."""
 
     def __init__(
         self,
@@ -36,7 +34,6 @@ class Recovery:
         effects: EffectSink,
         watchers: RunWatchers,
         open_runs: OpenRuns,
-        cache: StateCache,
         timers: TimerLoop | None = None,
     ) -> None:
         self._store = store
@@ -44,7 +41,6 @@ class Recovery:
         self._effects = effects
         self._watchers = watchers
         self._open_runs = open_runs
-        self._cache = cache
         self._timers = timers
 
     async def take_all(self) -> None:
@@ -60,9 +56,6 @@ class Recovery:
         owed: list[Owed] = []
         async for some in self._owed_by(wanted, resend=resend):
             owed += some
-            for state, _ in some:
-                self._cache.put(state)
-            self._cache.trim()
         self._effects.take_together(owed)
         if live:
             log.info("recovered", open=self._open_runs.count, sent_again=len(wanted))
