@@ -50,7 +50,9 @@ async def result(engine: Engine, watchers: RunWatchers, run: int, wait: float | 
     ending = watchers.ending(run)
     try:
         body = await engine.result(run)
-        if body is None and wait != 0:
+        if body is None and wait is None:
+            body = await ending
+        elif body is None and wait != 0:
             async with asyncio.timeout(wait):
                 body = await ending
     except TimeoutError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 
 
@@ -11,3 +12,11 @@ def tune() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    read_enum_members_quickly()
+
+
+def read_enum_members_quickly() -> None:
+    """Make `Phase.CLOSED` as quick as any attribute of a class. Python 3.11 has a hook on enum classes that is never
+    needed, since members are attributes, and that costs every reading of one ten times as much; 3.12 has none."""
+    if "__getattr__" in vars(enum.EnumType):
+        delattr(enum.EnumType, "__getattr__")

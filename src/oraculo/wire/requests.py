@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from oraculo.core.fan_in import POLICIES, REQUEST_MODES
@@ -96,6 +96,10 @@ class Requisicao(_Model):
     """`coletas`/`execucoes`; or `tarefas`, named tasks of a plan of any shape; or `tipo`, a task type that stands for
     them."""
 
+    # The document of `tarefas`, with all that goes with them, once it is known. No private attribute of pydantic's: those
+    # cost every request, and few have this.
+    __slots__ = ("_document",)
+
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={
@@ -135,8 +139,6 @@ class Requisicao(_Model):
     rotulos: Labels | None = None
     unica: Unica | None = None
 
-    _document: PlanDocument | None = PrivateAttr(default=None)  # of `tarefas`, with all that goes with them
-
 
 class Defaults(BaseModel):
     """What a request that does not say gets."""
@@ -161,8 +163,7 @@ def parse(value: Any) -> Requisicao:
     if named_plans.is_plan(value):
         document = named_plans.load(value)
         request = _validated(writer.write(document))
-        request._document = document
-        return request
+        return _keep(request, document)
     try:
         return Requisicao.model_validate(value)
     except ValidationError as error:
@@ -182,9 +183,17 @@ def _plan_document(request: Requisicao) -> PlanDocument | None:
     """The document of a request with `tarefas`, also of one that was made in Python and not read."""
     if request.tarefas is None:
         return None
-    if request._document is None:
-        request._document = named_plans.load(request.model_dump(mode="json", exclude_defaults=True))
-    return request._document
+    document: PlanDocument | None = getattr(request, "_document", None)
+    if document is None:
+        document = named_plans.load(request.model_dump(mode="json", exclude_defaults=True))
+        _keep(request, document)
+    return document
+
+
+def _keep(request: Requisicao, document: PlanDocument) -> Requisicao:
+    """The request, which knows its document now."""
+    object.__setattr__(request, "_document", document)
+    return request
 
 
 def written(request: Requisicao) -> dict[str, Any]:
@@ -259,8 +268,7 @@ def _expand_plan(request: Requisicao, template: Requisicao, document: PlanDocume
     known = {"tipo": request.tipo, "timeout_s": options.timeout_s, "notificar": notify, "unica": unique}
     expanded = template.model_copy(update=known)
     given = {**document.input, **(request.parametros or {})}  # laid over the plan's own
-    expanded._document = replace(document, input=given, options=options)
-    return expanded
+    return _keep(expanded, replace(document, input=given, options=options))
 
 
 def check_shape(request: Requisicao) -> None:
