@@ -70,3 +70,25 @@ async def test_what_was_reported_is_awaited_until_it_is_recorded() -> None:
     assert recorder.confirmations.unrecorded(1) == [], "it was handed in, and nobody has committed it"
     recorder.settled.add(1)
     assert (recorder.confirmations.unrecorded(1), recorder.confirmations.unrecorded(2)) == (None, [])
+
+
+async def test_under_load_only_those_that_have_waited_long_enough_are_recorded() -> None:
+    recorder = Recorder()
+    recorder.confirmations.add(confirmed(range(LOAD_MIN_RUNS)))
+    await asyncio.sleep(DELAY_S * 2)
+    later = range(LOAD_MIN_RUNS, 3 * LOAD_MIN_RUNS)
+    recorder.confirmations.add(confirmed(later))
+    await until(lambda: bool(recorder.works))
+    assert [work.run for work in recorder.works] == list(range(LOAD_MIN_RUNS))
+    assert recorder.confirmations.of(later[0]) == [(0, 1)] and len(recorder.confirmations) == len(later)
+    recorder.confirmations.forget(later[0])
+    await until(lambda: not len(recorder.confirmations))
+    assert [work.run for work in recorder.works] == [*range(LOAD_MIN_RUNS), *later[1:]]
+
+
+async def test_what_is_confirmed_again_is_recorded_once_more_and_nothing_waits_for_ever() -> None:
+    recorder = Recorder()
+    for _ in range(2):
+        recorder.confirmations.add(confirmed([1]))
+        await until(lambda: not len(recorder.confirmations))
+    assert [work.command for work in recorder.works] == [ConfirmDispatch([(0, 1)])] * 2
