@@ -256,6 +256,21 @@ def test_every_event_comes_back_as_it_was_written(kind: type) -> None:
 
 @given(st.lists(st.one_of(list(EVENTS.values())), max_size=6))
 @bounded
+def test_events_that_are_written_from_parts_are_written_like_all_others(events: list[ev.Event]) -> None:
+    assert records.encode(events) == strict_json.dumps([[type(event).__name__, event] for event in events])
+
+
+def test_a_task_may_be_called_like_what_stands_for_its_parameters() -> None:
+    tasks = [
+        Task(Kind.COLETA, name, "\x01", b'["\\u0001"]', timedelta(seconds=1), 1) for name in ("\x01", "\x02", 'x"\x01')
+    ]
+    plan = Plan(tasks, (), None)
+    event = ev.OrchestrationStarted(1, "c", plan, None, "")
+    assert records.encode([event]) == strict_json.dumps([["OrchestrationStarted", event]])
+
+
+@given(st.lists(st.one_of(list(EVENTS.values())), max_size=6))
+@bounded
 def test_steps_come_back_in_order_also_as_text(events: list[ev.Event]) -> None:
     assert records.decode(records.encode(events).decode()) == events
 

@@ -42,8 +42,10 @@ class Task:
     feeds: tuple[int, ...] = ()  # the gates that count its outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Gate:
+    """Never changed once it is part of a plan, like a task; frozen classes take three times as long to make."""
+
     mode: FanIn
     needed: int  # successes that let it pass
     inputs: Sequence[int]
@@ -86,8 +88,10 @@ class Parent:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plan:
+    """Never changed: a plan that grows is replaced by another one."""
+
     tasks: Sequence[Task]  # a list once it has grown, which is then added to
     gates: Sequence[Gate]
     timeout: timedelta | None  # None: no deadline

@@ -28,6 +28,7 @@ from oraculo.core.uniqueness import UniqueMode, Uniqueness
 from oraculo.core.vocabulary import Cause, Ending, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
 from oraculo.core.waits import Wait, WaitEnd, WaitKind
 from oraculo.wire import strict_json, upcasts
+from oraculo.wire.event_text import event_text
 
 FORMAT = 2
 
@@ -48,7 +49,7 @@ _TYPES: dict[str, type] = {
 
 
 def encode(events: Sequence[ev.Event]) -> bytes:
-    return strict_json.dumps([[type(event).__name__, event] for event in events])
+    return b"[%b]" % b",".join([event_text(event) for event in events])
 
 
 def decode(body: bytes | str, format: int = FORMAT) -> list[ev.Event]:

@@ -96,7 +96,7 @@ class Requisicao(_Model):
     """`coletas`/`execucoes`; or `tarefas`, named tasks of a plan of any shape; or `tipo`, a task type that stands for
     them."""
 
-    # The document of `tarefas`, with all that goes with them, once it is known. No private attribute of pydantic's: those
+    # The document of `tarefas`, with all that goes with them, once it is known. A private attribute of pydantic's would
     # cost every request, and few have this.
     __slots__ = ("_document",)
 
