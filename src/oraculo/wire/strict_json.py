@@ -34,18 +34,18 @@ def loads(raw: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
     if len(raw) > max_bytes:
         raise WireError("too_large", f"{len(raw)} bytes; at most {max_bytes} are allowed")
     containers = raw.count(b"[") + raw.count(b"{")
-    if containers > MAX_CONTAINERS or raw.count(b":") > MAX_MEMBERS:
+    if containers > MAX_CONTAINERS or (len(raw) > MAX_MEMBERS and raw.count(b":") > MAX_MEMBERS):
         _check_parts(raw)
     try:
         value = jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
     except ValueError as error:
         raise _refusal(str(error)) from None
-    if _ESCAPED_NUL in raw and _has_nul(value):
+    if b"\\" in raw and _ESCAPED_NUL in raw and _has_nul(value):
         raise WireError("nul", "the character U+0000 is not allowed in any string")
     if containers > MAX_DEPTH and _is_deep(value):
         raise WireError("too_deep", f"nested more than {MAX_DEPTH} levels deep")
     shape = raw.translate(_SHAPE)
-    if _LONG in shape or _LARGE in shape or _LARGE_PLUS in shape:
+    if _LONG in shape or _LARGE in shape or (b"+" in shape and _LARGE_PLUS in shape):
         _check_numbers(value, raw)
     return value
 
