@@ -72,7 +72,7 @@ class Concern:
 
 
 def notice_topics(oraculo: Oraculo) -> frozenset[str]:
-    """What is told to whoever wants to hear it: that nobody reads there is no fault."""
+    """The queues of announcements: they may have no reader, and that is no fault."""
     flow, sla = oraculo.settings.kafka.topics, oraculo.settings.sla
     told = (flow.telemetry, flow.incidents, Topics().events, Topics().approval_requests)
     return frozenset((*told, sla.alerts_topic, sla.violations_topic, sla.budgets_topic, sla.freezes_topic))

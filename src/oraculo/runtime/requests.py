@@ -33,6 +33,7 @@ from oraculo.runtime.tenants import KnowsTenants
 from oraculo.wire import mensagem, requests, strict_json, trace_context
 from oraculo.wire.payloads import NO_HEADERS
 from oraculo.wire.requests import Defaults, Requisicao
+from oraculo.wire.unique_rules import uniqueness
 
 Trace = Callable[[str | None, int], str | None]  # the context that a request came with, its run → the one it gets
 Check = Callable[[str], str | None]  # a URL or the name of a queue → what is wrong with it
@@ -174,7 +175,7 @@ class RequestIntake:
             self._check_types(request, tenant, above)
         plan = requests.plan_of(request, self._defaults(tenant))
         if request.unica is not None:
-            plan = replace(plan, unique=requests.uniqueness(request.unica, sent))
+            plan = replace(plan, unique=uniqueness(request.unica, sent))
         self._check_destinations(plan, tenant)
         if name is None:
             name = new_correlation_id()

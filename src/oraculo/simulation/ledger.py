@@ -23,7 +23,7 @@ PART_SEEDS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SeedRange:
     """A range of seeds, and what came out."""
 
     code: str
@@ -51,20 +51,20 @@ def code_hash() -> str:
     return whole.hexdigest()
 
 
-class Ledger:
+class WorldLedger:
     """The parts in a file; a line that was cut off when a process was killed is left out, and its part is run again."""
 
     def __init__(self, path: Path, kinds: Sequence[str]) -> None:
         self._path, self._kinds, self._code = path, list(kinds), code_hash()
-        self.parts: list[Part] = []
+        self.parts: list[SeedRange] = []
         for part in self._read():
             if part.code == self._code and list(part.kinds) == self._kinds:
                 self.parts.append(part)
 
-    def _read(self) -> Iterator[Part]:
+    def _read(self) -> Iterator[SeedRange]:
         for line in self._path.read_bytes().splitlines() if self._path.exists() else ():
             try:
-                yield Part(**orjson.loads(line))
+                yield SeedRange(**orjson.loads(line))
             except (ValueError, TypeError):
                 continue
 
@@ -101,8 +101,8 @@ class Ledger:
             file.seek(-1, SEEK_END)
             return b"" if file.read(1) == b"\n" else b"\n"
 
-    def _part(self, first: int, seeds: int, summary: Summary) -> Part:
-        return Part(
+    def _part(self, first: int, seeds: int, summary: Summary) -> SeedRange:
+        return SeedRange(
             code=self._code,
             kinds=self._kinds,
             first=first,

@@ -26,7 +26,7 @@ from rich.table import Table
 
 import oraculo
 from oraculo.simulation import mutants
-from oraculo.simulation.ledger import Ledger
+from oraculo.simulation.ledger import WorldLedger
 from oraculo.simulation.run import CORE_KINDS, KINDS, Summary, run_many, run_world
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def command(
         total = _run(len(wanted), partial(run_many, wanted, processes), quiet=as_json)
         report = document(total, kinds, seeds, first, time.perf_counter() - began)
     else:
-        ledger = Ledger(state, kinds)
+        ledger = WorldLedger(state, kinds)
         _run(len(wanted), partial(ledger.run, first, seeds, processes), quiet=as_json)
         report = ledger_document(ledger)
     if as_json:
@@ -168,7 +168,7 @@ def document(total: Summary, kinds: list[str], seeds: int, first: int, took: flo
     }
 
 
-def ledger_document(ledger: Ledger) -> dict[str, Any]:
+def ledger_document(ledger: WorldLedger) -> dict[str, Any]:
     """The report on everything that the file holds of this code; its seconds are those of processors."""
     whole = ledger.document()
     spent = whole.pop("processor_s")

@@ -8,13 +8,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from oraculo.core.fan_in import POLICIES, REQUEST_MODES
 from oraculo.core.named_tasks import named_in
 from oraculo.core.plan import Backoff, NoticeTargets, Parent, Plan, Task, stages
-from oraculo.core.uniqueness import DIGEST, GIVEN, UniqueMode, Uniqueness, given_key
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError, WireError
 from oraculo.plans import limits, reader, writer
@@ -22,6 +21,7 @@ from oraculo.plans.faults import Fault, FaultCode
 from oraculo.plans.model import NotifyTargets, PlanDocument, UniqueRule
 from oraculo.plans.words import uses_english
 from oraculo.wire import named_children, named_plans, names, strict_json
+from oraculo.wire.unique_rules import Unica, unica_of
 from oraculo.wire.unknown_fields import EXTRA_FIELD, unknown_field
 
 MAX_SECONDS = 30 * 24 * 3600.0
@@ -74,22 +74,6 @@ class FanInRule(_Model):
 class Notificar(_Model):
     webhook: Annotated[str, Field(min_length=1, max_length=2048)] | None = None
     fila: Annotated[str, Field(pattern=names.QUEUE_PATTERN)] | None = None
-
-
-class Unica(_Model):
-    """A request that exists once: while an equal one is open (`aberta`), for `janela_s` seconds after one began
-    (`janela`), or for ever (`sempre`). Without `chave`, equal requests are those that say the same."""
-
-    modo: UniqueMode
-    janela_s: Annotated[float, Field(gt=0, le=limits.WAIT_MAX_SECONDS, allow_inf_nan=False, strict=True)] | None = None
-    chave: Annotated[str, Field(pattern=r"^[^\x00]{1,100}$", examples=["cliente-42"])] | None = None
-
-    @model_validator(mode="after")
-    def _window(self) -> Unica:
-        if (self.modo is UniqueMode.WINDOW) is (self.janela_s is None):
-            message = "needs janela_s" if self.janela_s is None else "has no janela_s"
-            raise PydanticCustomError("window", f"the mode {self.modo.value} {message}")
-        return self
 
 
 class Requisicao(_Model):
@@ -335,27 +319,6 @@ def fingerprint(request: Requisicao) -> str:
     """The same for the same request, whatever the order of its keys; the correlation_id does not count."""
     value = request.model_dump(mode="json", exclude={"correlation_id"}, exclude_none=True)
     return blake2b(strict_json.canonical(value), digest_size=16).hexdigest()
-
-
-def uniqueness(rule: Unica | None, request: Requisicao) -> Uniqueness | None:
-    """That a request exists once, when it or its task type says so. `request`: as it was sent."""
-    if rule is None:
-        return None
-    window = None if rule.janela_s is None else timedelta(seconds=rule.janela_s)
-    if rule.chave is not None:
-        return Uniqueness(f"{GIVEN}{rule.chave}", rule.modo, window)
-    value = request.model_dump(mode="json", exclude={"correlation_id", "unica"}, exclude_none=True)
-    return Uniqueness(DIGEST + blake2b(strict_json.canonical(value), digest_size=16).hexdigest(), rule.modo, window)
-
-
-def unica_of(unique: Uniqueness) -> dict[str, Any]:
-    """What a request said that exists once."""
-    window, key = unique.window, given_key(unique)
-    return {
-        "modo": unique.mode.value,
-        **({} if window is None else {"janela_s": window.total_seconds()}),
-        **({} if key is None else {"chave": key}),
-    }
 
 
 def child_fingerprint(request: dict[str, Any], parent: Parent) -> str:

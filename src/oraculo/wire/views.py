@@ -30,9 +30,9 @@ from oraculo.ports.unique_keys import KeyHolder
 from oraculo.wire import allocation_views, child_views, payloads, policy_views, quarantine, trace_context, wait_views
 from oraculo.wire.flow import sections
 from oraculo.wire.hold_views import HoldOf, nothing_held, sentence
-from oraculo.wire.requests import unica_of
 from oraculo.wire.result import document
 from oraculo.wire.ticket_tokens import without_signatures
+from oraculo.wire.unique_rules import unica_of
 
 
 def summary(one: Summary) -> dict[str, Any]:
