@@ -13,6 +13,7 @@ from pathlib import Path
 from time import time
 
 import pytest
+from tools.servers.server import free_port
 
 from cli.processes import Cli, Server, environment
 from cli.test_picture import document, drawn, ticket
@@ -192,6 +193,21 @@ def test_up_says_what_there_is_and_how_to_stop(tmp_path: Path) -> None:
         r"Ctrl-C stops it",
     ):
         assert re.search(text, shown), (text, shown)
+
+
+def test_up_says_that_requests_wait_for_a_broker_that_is_away(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    away = {"ORACULO_BROKER": f"redis://127.0.0.1:{free_port()}/0"}
+    code, shown = at_terminal(cli, "up", "--port", "0", stop_at="does not answer yet", **away)
+    assert code == 0
+    assert "the broker does not answer yet: requests are accepted, kept, and go out when it does" in shown
+
+
+def test_a_decision_has_a_name_also_when_none_is_given(cli: Cli) -> None:
+    tasks = {"ok": {"espera": {"aprovacao": {"pergunta": "pagar?"}}}}
+    cli.submit({"correlation_id": "decidida", "tarefas": tasks})
+    assert cli("approve", "decidida", LOGNAME="ana").returncode == 0
+    assert "ana" in cli("show", "decidida", "--json").stdout
 
 
 def test_one_problem_is_one(alone: Cli) -> None:

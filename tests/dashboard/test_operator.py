@@ -23,6 +23,7 @@ from oraculo.runtime.leases import HttpLeases
 from oraculo.wire.mensagem import Mensagem
 from oraculo.worker import answers
 from oraculo.worker.worker import Worker
+from waiting import until
 
 PLAN = Path(__file__).parents[2] / "examples" / "plano.json"
 SCREENS = ("/", "/runs", "/dead-letters", "/workers", "/new")
@@ -168,3 +169,19 @@ async def test_an_executor_on_a_broker_is_seen_by_its_answers() -> None:
 async def test_durability_is_said_in_the_language_of_the_page(client: httpx2.AsyncClient) -> None:  # noqa: F811
     page = (await client.get("/", headers={**HTML, "Accept-Language": "pt-BR"})).text
     assert "resiste à queda de energia" in page and ">power-safe<" not in page and ">best-effort<" not in page
+
+
+async def test_a_topic_that_only_tells_needs_no_reader(started: Start) -> None:  # noqa: F811
+    async with started(ORACULO_FLOW_C="on") as browser:
+        assert (await browser.post("/api/v1/plans", json=json.loads(PLAN.read_text()))).status_code == 202
+
+        async def told() -> str:
+            text = (await browser.get("/workers", headers=HTML)).text
+            return text if ">telemetry-flow-c<" in text else ""
+
+        shown = await until(told)
+        row = shown.partition(">telemetry-flow-c<")[2].partition("</tr>")[0]
+        assert "for whoever listens" in row and "nobody consumes it" not in row
+        row = shown.partition(">execution.tickets<")[2].partition("</tr>")[0]
+        assert "nobody consumes it" in row
+        assert "telemetry-flow-c" not in (await browser.get("/ui/overview/figures", headers=HTML)).text

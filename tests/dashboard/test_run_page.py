@@ -8,6 +8,7 @@ from playwright.async_api import expect
 
 from api.conftest import result_of
 from dashboard.conftest import Site
+from oraculo.core.events import TicketConcluded
 
 READY = "[data-run][data-ready]"
 
@@ -93,3 +94,32 @@ async def test_a_wide_plan_has_a_map_and_a_run_is_retried_from_a_task(site: Site
     await page.wait_for_url("**/runs/cadeia~1*")
     await expect(page.locator("[data-outcome]")).to_contain_text("concluded in")
     await expect(page.locator("#lineage")).to_contain_text("from the task t14")
+
+
+async def test_time_in_the_queue_is_told_from_time_with_the_worker(site: Site) -> None:
+    """Of a worker that says how long it worked, and of a lease; another worker's answer is one bar."""
+    plain = {"coletas": [{"fonte": "alheia"}], "timeout_s": 3000}
+    for name in ("alugada", "calada"):
+        await site.submit(**plain, correlation_id=name)
+    leased = {one["mensagem"]["correlation_id"]: one for one in await site.curl.take("escavador_alheia", 2)}
+    kept = leased["calada"]["lease_id"]
+    assert (await site.client.post(f"/api/v1/leases/{kept}/extend", json={"lease_s": 60})).status_code == 200
+    await site.curl.answer(*(result_of(one["mensagem"]) for one in leased.values()))
+    await site.submit(coletas=[{"fonte": "espera"}], correlation_id="dita", timeout_s=3000)
+    site.gate.set()
+    for name in ("alugada", "calada", "dita"):
+        await site.ended(name)
+    work = {}
+    for name in ("alugada", "calada", "dita"):
+        state = await site.oraculo.state(name)
+        steps = (await site.oraculo.store.load([state.run]))[state.run]
+        events = [event for step in steps for event in step.events]
+        [work[name]] = [one.work_ms for one in events if isinstance(one, TicketConcluded)]
+    assert work["alugada"] is not None and work["dita"] is not None and work["calada"] is None
+    page = await site.open("/runs/calada")
+    await page.wait_for_selector(READY)
+    await expect(page.locator("[data-gantt] rect.untold")).to_have_count(1)
+    await page.goto(f"{site.url}/runs/dita")
+    await page.wait_for_selector(READY)
+    await page.wait_for_selector("[data-gantt] rect.f-concluida")
+    await expect(page.locator("[data-gantt] rect.untold")).to_have_count(0)

@@ -286,13 +286,14 @@ def test_the_format_on_disk_is_pinned() -> None:
     ]
     assert records.FORMAT == 2
     assert orjson.loads(records.encode(events)) == [
-        ["TicketConcluded", {"ticket": 3, "attempt": 1, "dados": {"n": 1}, "erros": [], "digest": 7, "actor": None}],
+        ["TicketConcluded", {"ticket": 3, "attempt": 1, "dados": {"n": 1}, "erros": [], "digest": 7, "actor": None,
+          "work_ms": None}],
         [
             "AttemptFailed",
             {
                 "ticket": 2, "attempt": 1, "cause": "timeout", "erros": [{"codigo": "timeout"}],
                 "retry_at": "2025-10-14T12:00:02Z", "dados": None, "digest": 0, "reason": None,
-                "actor": None,
+                "actor": None, "work_ms": None,
             },
         ],
         ["DispatchConfirmed", {"tickets": [[0, 1], [4, 2]]}],

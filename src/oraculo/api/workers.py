@@ -145,6 +145,9 @@ async def results(request: Request, oraculo: Running) -> Response:
         if work.dead is not None:
             raise WireError(work.dead.reason, work.dead.detail)
         works = [work]
+    for work in works:
+        if isinstance(work.command, RecordResult):
+            oraculo.leases.measure(work.command)
     outcomes = await oraculo.submit_work(works, actor=actor)
     await settle(oraculo, works, outcomes)
     return answered(_told(works, outcomes), 202)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from getpass import getuser
 from typing import Annotated, Any
 
 import orjson
@@ -56,11 +57,19 @@ def reject(
     _decide(correlation_id, False, por, motivo, task, url, json)
 
 
+def _whoever() -> str:
+    """The name that this machine knows the person by; a decision without a name says nothing afterwards."""
+    try:
+        return getuser()
+    except (KeyError, OSError, ImportError):  # no name in the environment, and none in the system
+        return ""
+
+
 def _decide(
     correlation_id: str, approved: bool, por: str, motivo: str, task: str | None, url: str | None, json: bool
 ) -> None:
     with inputs.client(url) as client:
-        document = client.decide(correlation_id, approved, por, motivo, task=task)
+        document = client.decide(correlation_id, approved, por or _whoever(), motivo, task=task)
     if json:
         emit(document)
     elif document["aplicada"]:

@@ -26,6 +26,7 @@ from oraculo.cli.keys import has_administrator
 from oraculo.cli.output import AsJson, emit, note
 from oraculo.cli.texts import t
 from oraculo.cli.users import has_administrator as has_local_administrator
+from oraculo.ports.broker import Broker
 from oraculo.runtime.tuning import tune
 from oraculo.service import Oraculo, Role
 from oraculo.settings import settings
@@ -35,6 +36,7 @@ from oraculo.worker.worker import Worker
 log = structlog.get_logger("oraculo.serve")
 
 REQUEST_DRAIN_S = 5  # seconds that requests under way may take at a stop
+BROKER_LOOKS, BROKER_LOOK_INTERVAL_S = 100, 0.1  # at a broker after the start
 WORKER_STOP_TIMEOUT_S = 10.0  # seconds that work inside this process may take at a stop
 STOP_TIMEOUT_S = 28.0  # seconds after the first signal at which the process ends, whatever it is doing
 
@@ -142,6 +144,7 @@ async def serve(
 
     class Server(uvicorn.Server):
         accepting: asyncio.Task[None] | None = None
+        looking: asyncio.Task[None] | None = None
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets if tls is None else [])
@@ -149,13 +152,15 @@ async def serve(
                 self.accepting = asyncio.create_task(TlsAcceptor(guard, tls, self.secured).run(listener))
             if self.started:
                 ready()
+                self.looking = asyncio.create_task(tell_of_broker(oraculo.broker))
 
         def secured(self, handshake: Handshake) -> TlsProtocol:
             return TlsProtocol(guard, handshake, self.config, self.server_state, self.lifespan.state)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            if self.accepting is not None:
-                self.accepting.cancel()
+            for task in (self.accepting, self.looking):
+                if task is not None:
+                    task.cancel()
             await super().shutdown(sockets)
 
         @contextlib.contextmanager
@@ -189,6 +194,18 @@ async def serve(
             await serve_metrics(oraculo, chosen, stack)
             tune()
             await server.serve([listener])
+
+
+async def tell_of_broker(broker: Broker) -> None:
+    """Say once that a broker does not answer, and what becomes of requests meanwhile; nothing where it does."""
+    for _ in range(BROKER_LOOKS):
+        health = broker.health()
+        if health.connected:
+            return
+        if health.error:
+            note(t("up.broker-away"))
+            return
+        await asyncio.sleep(BROKER_LOOK_INTERVAL_S)
 
 
 async def serve_metrics(oraculo: Oraculo, chosen: Settings, stack: contextlib.AsyncExitStack) -> None:

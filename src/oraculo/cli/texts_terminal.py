@@ -146,5 +146,9 @@ TERMINAL_TEXTS: dict[str, tuple[str, str]] = {
         "nenhum neste processo; `oraculo worker module:worker` inicia um",
     ),
     "up.memory": ("inside this process (memory://)", "dentro deste processo (memory://)"),
+    "up.broker-away": (
+        "the broker does not answer yet: requests are accepted, kept, and go out when it does",
+        "o broker ainda não responde: as requisições são aceitas, guardadas, e saem quando ele responder",
+    ),
     "up.stop": ("Ctrl-C stops it; what was accepted is kept", "Ctrl-C encerra; o que foi aceito fica guardado"),
 }

@@ -15,7 +15,7 @@ WAIT_TEXTS: dict[str, tuple[str, str]] = {
         "Refuse a task, or a plan of Fluxo C, that waits for a human.",
         "Recusa uma tarefa, ou um plano do Fluxo C, que espera por uma pessoa.",
     ),
-    "o.por": ("Who decides.", "Quem decide."),
+    "o.por": ("Who decides (default: your name on this machine).", "Quem decide (padrão: seu nome nesta máquina)."),
     "o.decided-task": ("The task, where several wait.", "A tarefa, quando várias esperam."),
     "o.signal-name": ("The name of the signal.", "O nome do sinal."),
     "o.signal-data": ("What comes with it, as JSON (default: null).", "O que vem com ele, em JSON (padrão: null)."),

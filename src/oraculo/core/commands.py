@@ -61,6 +61,7 @@ class RecordResult:
     position: int | None = None  # of the ticket, when it is known already
     actor: str | None = None
     child: Status | None = None  # how a child ended that went through; None: no child did
+    work_ms: int | None = None  # how long the worker had it, by its own clock or by its lease; None: that is not known
 
 
 @dataclass(slots=True)

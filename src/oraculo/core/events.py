@@ -103,6 +103,7 @@ class TicketConcluded:
     erros: list[dict[str, object]]
     digest: int
     actor: str | None = None
+    work_ms: int | None = None  # of what it took, how long it was with a worker
 
 
 @dataclass(slots=True)
@@ -136,6 +137,7 @@ class AttemptFailed:
     digest: int = 0
     reason: Reason | None = None
     actor: str | None = None
+    work_ms: int | None = None  # of what it took, how long it was with a worker
 
 
 @dataclass(slots=True)
@@ -152,6 +154,7 @@ class TicketFailed:
     digest: int = 0
     reason: Reason | None = None
     actor: str | None = None
+    work_ms: int | None = None  # of what it took, how long it was with a worker
 
 
 @dataclass(slots=True)

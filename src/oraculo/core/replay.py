@@ -67,16 +67,16 @@ def cause_of(events: Sequence[ev.Event]) -> Command:
             return Reuse(from_run, reused, rows, more)
         case ev.DispatchConfirmed(tickets):
             return ConfirmDispatch(tickets)
-        case ev.TicketConcluded(position, attempt, dados, erros, digest, actor):
-            return _answer(True, dados, erros, False, attempt, digest, position, actor)
+        case ev.TicketConcluded(position, attempt, dados, erros, digest, actor, work_ms):
+            return _answer(True, dados, erros, False, attempt, digest, position, actor, work_ms)
         case ev.ChildEnded(position, attempt, status, dados, digest):
             return RecordResult(True, dados, [], attempt=attempt, digest=digest, position=position, child=status)
         case ev.ChildrenCancelled(children):
             return ConfirmCancel(children)
-        case ev.AttemptFailed(position, attempt, _cause, erros, _retry_at, dados, digest, _reason, actor):
-            return _answer(False, dados, erros, False, attempt, digest, position, actor)
-        case ev.TicketFailed(position, attempt, _status, erros, dados, definitivo, digest, _reason, actor):
-            return _answer(False, dados, erros, definitivo, attempt, digest, position, actor)
+        case ev.AttemptFailed(position, attempt, _cause, erros, _retry_at, dados, digest, _reason, actor, work_ms):
+            return _answer(False, dados, erros, False, attempt, digest, position, actor, work_ms)
+        case ev.TicketFailed(position, attempt, _status, erros, dados, definitivo, digest, _reason, actor, work_ms):
+            return _answer(False, dados, erros, definitivo, attempt, digest, position, actor, work_ms)
         case ev.LateAnswerKept(
             position, attempt, ok, dados, erros, definitivo, digest, actor
         ) | ev.ConflictingAnswerKept(position, attempt, ok, dados, erros, definitivo, digest, actor):
@@ -130,5 +130,8 @@ def _answer(
     digest: int,
     position: int,
     actor: str | None,
+    work_ms: int | None = None,
 ) -> RecordResult:
-    return RecordResult(ok, dados, erros, definitivo, attempt=attempt, digest=digest, position=position, actor=actor)
+    answer = RecordResult(ok, dados, erros, definitivo, attempt=attempt, digest=digest, position=position, actor=actor)
+    answer.work_ms = work_ms
+    return answer

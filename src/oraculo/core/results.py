@@ -67,11 +67,10 @@ def record(state: Orchestration, answer: RecordResult, now: datetime) -> tuple[E
     if answer.ok and policing.holds_answer(state, position):
         return policing.held(position, attempt, answer), Verdict.APPLIED
     if answer.ok:
-        concluded = TicketConcluded(position, attempt, answer.dados, answer.erros, answer.digest, answer.actor)
-        return concluded, Verdict.APPLIED
-    return failed(
-        state, position, Cause.ERRO, answer.erros, now, answer.dados, answer.definitivo, answer.digest, answer.actor
-    ), Verdict.APPLIED
+        said = (answer.dados, answer.erros, answer.digest, answer.actor, answer.work_ms)
+        return TicketConcluded(position, attempt, *said), Verdict.APPLIED
+    said = (answer.dados, answer.definitivo, answer.digest, answer.actor, answer.work_ms)
+    return failed(state, position, Cause.ERRO, answer.erros, now, *said), Verdict.APPLIED
 
 
 def _again(state: Orchestration, position: int, attempt: int, answer: RecordResult) -> tuple[Event | None, Verdict]:
@@ -100,6 +99,7 @@ def failed(
     definitivo: bool = False,
     digest: int = 0,
     actor: str | None = None,
+    work_ms: int | None = None,
 ) -> Event:
     """The running attempt failed: another one, or the end of the ticket."""
     ticket, task = state.tickets[position], state.plan.tasks[position]
@@ -116,10 +116,10 @@ def failed(
     whole = cause is Cause.TIMEOUT and task.kind is Kind.FILHA  # there is no further attempt
     if final or whole or ticket.used >= task.max_attempts:
         status = Status.TIMEOUT if cause is Cause.TIMEOUT else Status.ERRO
-        return TicketFailed(position, ticket.attempt, status, erros, dados, definitivo, digest, fault, actor)
+        return TicketFailed(position, ticket.attempt, status, erros, dados, definitivo, digest, fault, actor, work_ms)
     backoff = profile.backoff(position) or state.plan.backoff
     retry_at = clock(state, now) + jittered(backoff, f"{state.run}:{position}", ticket.attempt)
-    return AttemptFailed(position, ticket.attempt, cause, erros, retry_at, dados, digest, fault, actor)
+    return AttemptFailed(position, ticket.attempt, cause, erros, retry_at, dados, digest, fault, actor, work_ms)
 
 
 def timed_out(state: Orchestration, position: int, now: datetime) -> Event:

@@ -60,7 +60,7 @@ def _row(event: ev.Event, plan: Plan, start: datetime, language: Language) -> li
         case ev.DispatchConfirmed(tickets):
             return ["c", ranges(position for position, _ in tickets)]
         case ev.TicketConcluded(ticket, attempt):
-            return ["k", ticket, attempt]
+            return ["k", ticket, attempt, *_known(event.work_ms)]
         case ev.ChildEnded(ticket, attempt, status):
             return ["C", ticket, attempt, status.value]
         case ev.ChildrenCancelled(tickets):
@@ -74,10 +74,11 @@ def _row(event: ev.Event, plan: Plan, start: datetime, language: Language) -> li
                 cause.value,
                 retry,
                 message(errors_said(event, language))[:TEXT_MAX_CHARACTERS],
+                *_known(event.work_ms),
             ]
         case ev.TicketFailed(ticket, attempt, status, _erros, _dados, definitivo):
             said = message(errors_said(event, language))[:TEXT_MAX_CHARACTERS]
-            return ["f", ticket, attempt, status.value, said, int(definitivo)]
+            return ["f", ticket, attempt, status.value, said, int(definitivo), *_known(event.work_ms)]
         case ev.TicketRequeued(ticket, attempt):
             return ["r", ticket, attempt]
         case ev.TicketWithdrawn(ticket, attempt, cause, worker, pause):
@@ -160,6 +161,10 @@ def _row(event: ev.Event, plan: Plan, start: datetime, language: Language) -> li
 def _item_timeout(plan: Plan, owner: int) -> int:
     spec = body_at(plan, owner)
     return (timedelta() if spec is None else spec.task.timeout) // timedelta(milliseconds=1)
+
+
+def _known(work_ms: int | None) -> list[int]:
+    return [] if work_ms is None else [work_ms]
 
 
 def _task(task: int | None) -> list[int]:

@@ -51,6 +51,7 @@ class Lease:
     worker: str
     expires_at: datetime
     length: timedelta
+    is_kept: bool = False  # its worker asked for more time
 
     @property
     def taken_at(self) -> datetime:
@@ -239,6 +240,16 @@ class HttpLeases:
     async def _wanted(self, ticket_id: str, attempt: int) -> bool:
         return _wants(await self._run_of(ticket_id), ticket_id, attempt)
 
+    def measure(self, answer: RecordResult) -> None:
+        """Note how long the worker had the order that it answers, where it does not say so itself: since its lease. A
+        lease that was kept is known since it was kept last only, so that nothing is said of it."""
+        if answer.work_ms is not None or answer.ticket is None:
+            return
+        for lease_id in self._by_ticket.get(answer.ticket, ()):
+            lease = self._leases[lease_id]
+            if not lease.is_kept and answer.attempt in (None, lease.ticket[1] if lease.ticket else None):
+                answer.work_ms = max(0, (self._clock.now() - lease.taken_at) // timedelta(milliseconds=1))
+
     async def answered(self, ticket_id: str, attempt: int | None, answer: RecordResult | None = None) -> None:
         """A durable result settles the leases of its ticket."""
         for lease_id in list(self._by_ticket.get(ticket_id, ())):
@@ -300,6 +311,7 @@ class HttpLeases:
             raise UnknownIdError("lease", lease_id)
         lease.length = length or lease.length
         lease.expires_at = self._clock.now() + lease.length
+        lease.is_kept = True
         self.saw(lease.worker, lease.delivery.queue)
         return lease
 

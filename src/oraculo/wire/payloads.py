@@ -23,6 +23,7 @@ from oraculo.wire.ticket_tokens import HEADER as TOKEN_HEADER
 from oraculo.wire.ticket_tokens import TicketClaim, looks_like_token
 
 NO_HEADERS: Mapping[str, str] = {}
+WORK_MAX_MS = 366 * 86_400_000
 _NAME_KEY = {Kind.COLETA: "fonte", Kind.EXECUCAO: "executador"}
 
 
@@ -135,7 +136,13 @@ def answer(message: Mensagem, raw: bytes, headers: Mapping[str, str] = NO_HEADER
         name=name,
         digest=digest_of(raw, not failed, text, erros),
         traceparent=trace_context.of_message(message.traceparent, headers),
+        work_ms=_work_ms(message.extra.get("duracao_ms")) if message.extra else None,
     )
+
+
+def _work_ms(said: object) -> int | None:
+    """How long the worker says that it had the order; what is no such length tells nothing, and is no fault."""
+    return said if type(said) is int and 0 <= said <= WORK_MAX_MS else None
 
 
 def _name(payload: dict[str, Any], kind: Kind) -> str | None:

@@ -164,18 +164,24 @@ Sign = Callable[[bytes], bytes]
 
 
 def answer(
-    handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "", sign: Sign | None = None
+    handler: Handler,
+    order: Mensagem,
+    payload: dict[str, Any],
+    worker: str = "",
+    sign: Sign | None = None,
+    took_ms: int | None = None,
 ) -> bytes:
-    """The bytes of the answer; acceptable, whatever `payload` holds. `worker` says who gave it, `sign` signs it."""
+    """The bytes of the answer; acceptable, whatever `payload` holds. `worker` says who gave it, `sign` signs it,
+    `took_ms` is how long the work took."""
     try:
-        body = _written(handler, order, payload, worker, sign)
+        body = _written(handler, order, payload, worker, sign, took_ms)
         _check(handler, payload, body)
         return body
     except WireError as error:
         why = error.detail
     except (TypeError, ValueError) as error:
         why = f"o resultado não é JSON: {error}"
-    return _written(handler, order, failure(handler, "resultado_invalido", why, True), worker, sign)
+    return _written(handler, order, failure(handler, "resultado_invalido", why, True), worker, sign, took_ms)
 
 
 def refused(handler: Handler, raw: bytes, why: str, sign: Sign | None = None) -> bytes:
@@ -192,7 +198,12 @@ def refused(handler: Handler, raw: bytes, why: str, sign: Sign | None = None) ->
 
 
 def _written(
-    handler: Handler, order: Mensagem, payload: dict[str, Any], worker: str = "", sign: Sign | None = None
+    handler: Handler,
+    order: Mensagem,
+    payload: dict[str, Any],
+    worker: str = "",
+    sign: Sign | None = None,
+    took_ms: int | None = None,
 ) -> bytes:
     envelope: dict[str, Any] = {
         "correlation_id": order.correlation_id,
@@ -205,6 +216,8 @@ def _written(
     }
     if worker:
         envelope["worker"] = worker
+    if took_ms is not None:
+        envelope["duracao_ms"] = took_ms
     if order.traceparent is not None:
         envelope["traceparent"] = order.traceparent
     if order.token is not None:

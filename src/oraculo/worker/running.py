@@ -283,7 +283,8 @@ class WorkerRun:
                 duration_ms=round((clock() - began) * 1000, 3),
                 **_trace_fields(order),
             )
-        return answers.answer(handler, order, payload, self._name, self._transport.sign)
+        took_ms = round((clock() - began) * 1000)
+        return answers.answer(handler, order, payload, self._name, self._transport.sign, took_ms)
 
     async def _call(self, handler: Handler, order: Mensagem) -> dict[str, Any]:
         """Return the payload of what the function returned, or of how it failed."""

@@ -11,7 +11,9 @@ _TEXTS = {  # key → English, Portuguese
     "copy.link": ("Link to what is shown", "Link para o que se vê"),
     "run.gantt": ("Timeline", "Linha do tempo"),
     "gantt.key.owed": ("to the broker", "rumo ao broker"),
-    "gantt.key.sent": ("in its queue, then with a worker", "na fila, depois com um worker"),
+    "gantt.key.queued": ("in its queue", "na fila"),
+    "gantt.key.sent": ("with a worker", "com um worker"),
+    "gantt.key.untold": ("either: the worker does not say", "um ou outro: o worker não diz"),
     "gantt.key.backoff": ("until the next attempt", "até a próxima tentativa"),
     "attempts.title": ("Attempts side by side", "Tentativas lado a lado"),
     "attempts.note": (

@@ -94,6 +94,7 @@ def answer(
         kind=Kind.EXECUCAO,
         digest=digest_of(raw, found.ok, dados, erros),
         traceparent=trace_context.of_message(None, headers),
+        work_ms=found.actual_duration_ms,
     )
     return command, found.agent_id
 

@@ -112,8 +112,10 @@ export class Gantt {
       const until = one.ended ?? this.now;
       const sent = one.sent ?? until;
       if (sent > one.released) lane.append(svg("rect", { class: "owed", x: x(one.released), y: 10, width: Math.max(1, x(sent) - x(one.released)), height: 8, "vector-effect": "non-scaling-stroke" }));
+      const began = one.began ?? sent; // where nobody told, time in the queue and with the worker are one bar
+      if (began > sent) lane.append(svg("rect", { class: "queued", x: x(sent), y: 9, width: Math.max(1, x(began) - x(sent)), height: 10, "vector-effect": "non-scaling-stroke" }));
       if (one.sent !== null || one.ended !== null)
-        lane.append(svg("rect", { class: `f-${one.outcome ?? "em_execucao"}`, x: x(sent), y: 7, width: Math.max(3, x(until) - x(sent)), height: 14, rx: 2 }));
+        lane.append(svg("rect", { class: `f-${one.outcome ?? "em_execucao"}${one.began === undefined && one.n ? " untold" : ""}`, x: x(began), y: 7, width: Math.max(3, x(until) - x(began)), height: 14, rx: 2 }));
       if (one.retry) lane.append(svg("line", { class: "wait", x1: x(one.ended), x2: x(Math.min(one.retry, this.end)), y1: 14, y2: 14, "vector-effect": "non-scaling-stroke" }));
       error = one.outcome === "concluida" ? "" : one.error || error;
     }

@@ -186,6 +186,11 @@ export class RunState {
   }
 }
 
+/** When a worker began an attempt that took it so many milliseconds; a row may have what caused it in their place. */
+function worked(attempt, at, took) {
+  return typeof took === "number" ? { began: Math.max(at - took, attempt?.sent ?? attempt?.released ?? 0) } : {};
+}
+
 /** Every row so far, and the state after any of them. */
 export class RunStore {
   constructor(document) {
@@ -325,16 +330,17 @@ export class RunStore {
       if (letter === "j") found.push({ n: 0, released: at, sent: null, ended: at, outcome: "concluida", error: "" });
       else if (letter === "d") found.push({ n: row[4], released: at, sent: null, ended: null, outcome: null, error: "" });
       else if (letter === "b") {
-        if (!last) found.push({ n: 1, released: at, sent: at, ended: null, outcome: null, error: "" });
+        if (!last) found.push({ n: 1, released: at, sent: at, began: at, ended: null, outcome: null, error: "" });
       } else if (letter === "m" || letter === "L") Object.assign(last, { ended: at, outcome: row[4], error: row[5] });
       else if (!last && letter === "x") found.push({ n: 0, released: at, sent: null, ended: at, outcome: row[4], error: row[5] });
       else if (letter === "h") found.push({ n: 0, released: at, sent: at, ended: null, outcome: null, error: "" });
       else if (letter === "t") Object.assign(last, { ended: at, outcome: row[5], error: row[6] });
       else if (letter === "c") last.sent = at;
-      else if (letter === "k") Object.assign(last, { ended: at, outcome: "concluida" });
+      else if (letter === "G") last.began = at;
+      else if (letter === "k") Object.assign(last, { ended: at, outcome: "concluida" }, worked(last, at, row[5]));
       else if (letter === "C") Object.assign(last, { ended: at, outcome: row[5] });
-      else if (letter === "a") Object.assign(last, { ended: at, outcome: "nova_tentativa", cause: row[5], retry: row[6], error: row[7] });
-      else if (letter === "f") Object.assign(last, { ended: at, outcome: row[5], error: row[6] });
+      else if (letter === "a") Object.assign(last, { ended: at, outcome: "nova_tentativa", cause: row[5], retry: row[6], error: row[7] }, worked(last, at, row[8]));
+      else if (letter === "f") Object.assign(last, { ended: at, outcome: row[5], error: row[6] }, worked(last, at, row[8]));
       else if (letter === "x") {
         // Closed while it waited for another try: that try failed, the ticket was closed later.
         if (last.ended === null) Object.assign(last, { ended: at, outcome: row[4], error: row[5] });
