@@ -69,8 +69,8 @@ def record(state: Orchestration, answer: RecordResult, now: datetime) -> tuple[E
     if answer.ok:
         said = (answer.dados, answer.erros, answer.digest, answer.actor, answer.work_ms)
         return TicketConcluded(position, attempt, *said), Verdict.APPLIED
-    said = (answer.dados, answer.definitivo, answer.digest, answer.actor, answer.work_ms)
-    return failed(state, position, Cause.ERRO, answer.erros, now, *said), Verdict.APPLIED
+    about = (answer.dados, answer.definitivo, answer.digest, answer.actor, answer.work_ms)
+    return failed(state, position, Cause.ERRO, answer.erros, now, *about), Verdict.APPLIED
 
 
 def _again(state: Orchestration, position: int, attempt: int, answer: RecordResult) -> tuple[Event | None, Verdict]:

@@ -364,6 +364,9 @@ def _fields(run: int, plan: Any, event: ev.Event, language: Language) -> dict[st
             case "actor":
                 if value is not None:
                     shown["ator"] = value
+            case "work_ms":
+                if value is not None:
+                    shown["duracao_ms"] = value
             case "origin":
                 shown |= {} if value is None else origin(value)
             case "traceparent":
