@@ -1,12 +1,14 @@
 """The JSON text of events that are written most of all, put together from parts.
 
 The encoder writes any event; it asks back for every value that JSON has no type for, which costs more than the value.
-What is written here is the same to the byte, with what tasks of a plan have in common written once for all of them.
+What is written here is the same to the byte, with what tasks of a plan have in common written once for all of them, and
+without a length of work that is not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any
@@ -20,18 +22,31 @@ from oraculo.wire import strict_json
 
 _MARK = b'"\\u0001"'  # stands for the parameters; behind them there are no texts
 _SHAPES_MAX = 4096
+# A length of work that is not known is left out: the row has no byte of it, and earlier releases can read it.
+_WITHOUT_WORK = {
+    cls: tuple(field.name for field in fields(cls) if field.name != "work_ms")
+    for cls in (ev.AttemptFailed, ev.TicketFailed)
+}
 
 
 def _concluded(event: ev.TicketConcluded) -> bytes:
     erros, actor = event.erros, event.actor
-    return b'["TicketConcluded",{"ticket":%d,"attempt":%d,"dados":%b,"erros":%b,"digest":%d,"actor":%b}]' % (
+    return b'["TicketConcluded",{"ticket":%d,"attempt":%d,"dados":%b,"erros":%b,"digest":%d,"actor":%b%b}]' % (
         event.ticket,
         event.attempt,
         event.dados,
         strict_json.dumps(erros) if erros else b"[]",
         event.digest,
         b"null" if actor is None else strict_json.dumps(actor),
+        b"" if event.work_ms is None else b',"work_ms":%d' % event.work_ms,
     )
+
+
+def _failed(event: ev.AttemptFailed | ev.TicketFailed) -> bytes:
+    kind = type(event)
+    if event.work_ms is not None:
+        return strict_json.dumps((kind.__name__, event))
+    return strict_json.dumps((kind.__name__, {name: getattr(event, name) for name in _WITHOUT_WORK[kind]}))
 
 
 def _passed(event: ev.FanInClosed) -> bytes:
@@ -106,6 +121,8 @@ def _backoff(backoff: Backoff) -> Fragment:
 
 _WRITERS: dict[type, Callable[[Any], bytes]] = {
     ev.TicketConcluded: _concluded,
+    ev.AttemptFailed: _failed,
+    ev.TicketFailed: _failed,
     ev.FanInClosed: _passed,
     ev.OrchestrationClosed: _closed,
     ev.OrchestrationStarted: _started,
