@@ -597,6 +597,19 @@ def a_run_becomes_more_urgent() -> Story:
     return story
 
 
+def workers_say_how_long_it_took() -> Story:
+    """Some do, of what they did and of what went wrong; others say nothing of it."""
+    story = Story(plan(3, 0, attempts=2))
+    story.confirm()
+    story.do(replace(story.answer(0), work_ms=1500), 7)
+    story.do(replace(story.answer(1, ok=False), work_ms=0), 8)
+    story.ok(2, when=9)
+    story.wake(60)
+    story.confirm()
+    story.do(replace(story.answer(1, ok=False), work_ms=250), 61)
+    return story
+
+
 STORIES: tuple[Callable[[], Story], ...] = (
     an_exhausted_order_is_requeued,
     an_attempt_is_withdrawn,
@@ -627,5 +640,6 @@ STORIES: tuple[Callable[[], Story], ...] = (
     a_wait_that_is_refused,
     a_run_that_is_paused_twice,
     a_run_becomes_more_urgent,
+    workers_say_how_long_it_took,
     a_retry_takes_over_tasks_items_and_signals,
 )

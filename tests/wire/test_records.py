@@ -32,6 +32,7 @@ from oraculo.core.step import step
 from oraculo.core.vocabulary import Cause, Ending, FanIn, Kind, Priority, RiskBand, SecurityLevel, Status, TaskType
 from oraculo.core.waits import Wait, WaitEnd, WaitKind
 from oraculo.wire import records, strict_json
+from oraculo.wire.payloads import WORK_MAX_MS
 from wire.strategies import JSON, NAMES, OBJECTS, TEXT, bounded
 
 INSTANTS = st.datetimes(timezones=st.just(UTC))
@@ -41,6 +42,7 @@ ATTEMPTS = st.integers(1, 100)
 DATA = JSON.map(strict_json.compact)
 ERRORS = st.lists(OBJECTS, max_size=3)
 DIGESTS = st.integers(0, 2**63 - 1)
+WORK = st.none() | st.integers(0, WORK_MAX_MS)
 REASONS = st.builds(Reason, st.sampled_from(ReasonCode), st.dictionaries(NAMES, TEXT, max_size=3))
 TASKS = st.lists(
     st.builds(
@@ -154,14 +156,16 @@ EVENTS: dict[type, st.SearchStrategy[Any]] = {
     ev.MapRestored: st.builds(ev.MapRestored, POSITIONS, POSITIONS, POSITIONS),
     ev.TicketsDispatched: st.builds(ev.TicketsDispatched, st.lists(POSITIONS, max_size=5), ATTEMPTS),
     ev.DispatchConfirmed: st.builds(ev.DispatchConfirmed, st.lists(st.tuples(POSITIONS, ATTEMPTS), max_size=5)),
-    ev.TicketConcluded: st.builds(ev.TicketConcluded, POSITIONS, ATTEMPTS, DATA, ERRORS, DIGESTS),
+    ev.TicketConcluded: st.builds(
+        ev.TicketConcluded, POSITIONS, ATTEMPTS, DATA, ERRORS, DIGESTS, st.none() | TEXT, WORK
+    ),
     ev.AttemptFailed: st.builds(
         ev.AttemptFailed, POSITIONS, ATTEMPTS, st.sampled_from(Cause), ERRORS, INSTANTS, DATA, DIGESTS,
-        st.none() | REASONS,
+        st.none() | REASONS, st.none() | TEXT, WORK,
     ),
     ev.TicketFailed: st.builds(
         ev.TicketFailed, POSITIONS, ATTEMPTS, st.sampled_from([Status.ERRO, Status.TIMEOUT]), ERRORS, DATA,
-        st.booleans(), DIGESTS, st.none() | REASONS,
+        st.booleans(), DIGESTS, st.none() | REASONS, st.none() | TEXT, WORK,
     ),
     ev.TicketRequeued: st.builds(ev.TicketRequeued, POSITIONS, ATTEMPTS),
     ev.TicketWithdrawn: st.builds(
