@@ -30,7 +30,8 @@ from oraculo.ports.work import Work
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.kernel.kernel import Kernel
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
-from oraculo.runtime.leases import HttpLeases, Lease
+from oraculo.runtime.lease import Lease
+from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.requests import RequestIntake
 from oraculo.runtime.scheduler.people import Factor, KnownWorkers, no_factor

@@ -12,7 +12,7 @@ from oraculo.core.commands import Prioritise
 from oraculo.core.events import TicketAllocated, TicketConcluded, TicketWithdrawn
 from oraculo.core.vocabulary import Cause, Status
 from oraculo.ports.work import Work
-from oraculo.runtime.leases import Lease
+from oraculo.runtime.lease import Lease
 from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.simulation.loop import VirtualLoop
 from oraculo.wire.worker_messages import Heartbeat

@@ -10,7 +10,7 @@ from oraculo.core import worker_scores
 from oraculo.core.tenants import DEFAULT_TENANT, in_tenant, local_name, tenant_of
 from oraculo.core.trails.trail import Trail, TrailKey
 from oraculo.ports.workers import StoredWorker
-from oraculo.runtime.leases import Lease
+from oraculo.runtime.lease import Lease
 from oraculo.runtime.seen_workers import WorkerSeen
 from oraculo.runtime.trails import Trails
 from oraculo.service import Oraculo

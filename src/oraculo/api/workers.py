@@ -20,7 +20,7 @@ from oraculo.errors import UnknownIdError, WireError
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.bound_answers import FORBIDDEN_QUEUE, answer_of
-from oraculo.runtime.leases import Lease
+from oraculo.runtime.lease import Lease
 from oraculo.service import Oraculo
 from oraculo.wire import names, strict_json
 from oraculo.wire.json_items import PAUSE_BYTES, split_items

@@ -12,8 +12,7 @@ import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 
@@ -26,6 +25,7 @@ from oraculo.ports.broker import Broker, Delivery, Settle, Settlement, publish_c
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import DestinationGate
 from oraculo.ports.work import Work
+from oraculo.runtime.lease import Lease
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler
 from oraculo.runtime.seen_workers import WorkerSeen
 from oraculo.runtime.workers import WorkerBook
@@ -41,26 +41,6 @@ WORKER_FORGOTTEN_AFTER = timedelta(minutes=10)
 WORKERS_MAX, WORKER_MAX_QUEUES = 2000, 200  # of those that are remembered; others are served too
 QUEUES_REMEMBERED_MAX = 20_000  # over all workers
 UNPLACED_MAX_ANSWERS = 50  # that are looked at in one sweep
-
-
-@dataclass(slots=True)
-class Lease:
-    lease_id: str
-    delivery: Delivery
-    ticket: tuple[str, int] | None  # ticket_id, attempt
-    worker: str
-    expires_at: datetime
-    length: timedelta
-    is_kept: bool = False  # its worker asked for more time
-
-    @property
-    def taken_at(self) -> datetime:
-        """When it was taken, or kept last."""
-        return self.expires_at - self.length
-
-    @property
-    def worker_key(self) -> str:
-        return in_tenant(tenant_of(self.delivery.queue), self.worker)
 
 
 class HttpLeases:
@@ -241,14 +221,13 @@ class HttpLeases:
         return _wants(await self._run_of(ticket_id), ticket_id, attempt)
 
     def measure(self, answer: RecordResult) -> None:
-        """Note how long the worker had the order that it answers, where it does not say so itself: since its lease. A
-        lease that was kept is known since it was kept last only, so that nothing is said of it."""
+        """Note how long the worker had the order that it answers, by its lease, where it does not say so itself."""
         if answer.work_ms is not None or answer.ticket is None:
             return
         for lease_id in self._by_ticket.get(answer.ticket, ()):
             lease = self._leases[lease_id]
-            if not lease.is_kept and answer.attempt in (None, lease.ticket[1] if lease.ticket else None):
-                answer.work_ms = max(0, (self._clock.now() - lease.taken_at) // timedelta(milliseconds=1))
+            if answer.attempt in (None, lease.ticket[1] if lease.ticket else None):
+                answer.work_ms = lease.work_ms(self._clock.now())
 
     async def answered(self, ticket_id: str, attempt: int | None, answer: RecordResult | None = None) -> None:
         """A durable result settles the leases of its ticket."""

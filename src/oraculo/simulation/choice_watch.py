@@ -12,7 +12,8 @@ from oraculo.ports.clock import Clock
 from oraculo.ports.journal import Recorded
 from oraculo.ports.store import Store
 from oraculo.runtime.kernel.kernel import Kernel
-from oraculo.runtime.leases import HttpLeases, Lease
+from oraculo.runtime.lease import Lease
+from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.scheduler.people import KnownWorkers
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions

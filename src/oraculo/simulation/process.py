@@ -28,7 +28,8 @@ from oraculo.runtime.ids import RunNumbers, oldest_run_at
 from oraculo.runtime.kernel.kernel import Kernel
 from oraculo.runtime.kernel.observers import ObserverFanOut
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
-from oraculo.runtime.leases import HttpLeases, Lease
+from oraculo.runtime.lease import Lease
+from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.loops import Loops
 from oraculo.runtime.project import Projections
 from oraculo.runtime.requests import Accepted, RequestIntake

@@ -17,7 +17,7 @@ from oraculo.adapters.brokers.memory import MemoryBroker
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import BrokerError, BusyError, StoreError, UnknownIdError
 from oraculo.ports.broker import Delivery, Outgoing, Settlement
-from oraculo.runtime.leases import Lease
+from oraculo.runtime.lease import Lease
 from oraculo.simulation.broker import Connection
 from oraculo.simulation.facts import Answer
 from oraculo.simulation.faults import Life, ProcessDiedError

@@ -38,7 +38,7 @@ from oraculo.runtime.scheduler.preempting import Preemption, PreemptionOptions
 from oraculo.runtime.scheduler.sizes import size_of
 
 if TYPE_CHECKING:
-    from oraculo.runtime.leases import Lease
+    from oraculo.runtime.lease import Lease
 
 log = structlog.get_logger("oraculo.scheduler")
 
