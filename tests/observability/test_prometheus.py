@@ -148,6 +148,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     prometheus.targets, prometheus.rules = [f"127.0.0.1:{server.port}"], [ROOT / "deploy" / "prometheus" / "rules.yml"]
     with kafka, redis, mongo, Receiver("http") as receiver:
         env = {"ORACULO_BROKER": f"{kafka.url},{redis.url}", "PLANTED": "x", "PYTHONPATH": str(HERE)}
+        env["ORACULO_TICKET_WEBHOOKS"] = "standard"
         server.up(**env, OTEL_EXPORTER_ENDPOINT=receiver.url, LOG_LEVEL="INFO", MONGODB_URI=mongo.url, **BREAKERS)
         worker = subprocess.Popen(
             [sys.executable, "-m", "oraculo", "worker", "planted_worker:both"],
@@ -368,7 +369,7 @@ GAUGES: dict[str, Any] = {
     "Spans": lambda scene, seen: _by(seen, "resultado")["feito"] > 0,
     "Questions to workflows": lambda scene, seen: _by(seen, "query_name") == {"get_status": 1, "get_tickets": 0},
     "Projections behind": lambda scene, seen: (
-        _by(seen, "projection").keys() == {"breakers", "fluxo_c_topics", "mongodb"}
+        _by(seen, "projection").keys() == {"breakers", "fluxo_c_topics", "mongodb", "ticket_webhooks"}
     ),
     "Open breakers": lambda scene, seen: sum(seen.values()) == 0,
     "Telemetry on topics": lambda scene, seen: _by(seen, "record") == scene.truth.told,
@@ -380,7 +381,8 @@ SWITCHED_ON_ELSEWHERE = (
     *("orchestration_sla_", "orchestration_ml_", "opa_", "orchestration_workers_", "neural_hive_pheromone_"),
     *("orchestration_resource_allocations", "orchestration_scheduler_a", "orchestration_scheduler_cache"),
     *("orchestration_scheduler_discovery", "orchestration_scheduler_offers", "orchestration_scheduler_rejections"),
-    "orchestration_scheduler_workers",
+    *("orchestration_scheduler_workers", "orchestration_preemption", "orchestration_active_preemptions"),
+    "orchestration_tasks_preempted",
 )
 OUTSIDE: dict[str, Any] = {  # what no orchestration's journal holds: messages by source, requests that were refused
     "orchestration_kafka_messages_consumed_total": lambda scene, _: _received(scene, "@kafka"),
@@ -392,6 +394,7 @@ OUTSIDE: dict[str, Any] = {  # what no orchestration's journal holds: messages b
     "neural_hive_orchestrator_correlation_id_missing_total": lambda scene, _: 1,
     "orchestration_breakers_opened_total": lambda scene, _: 0,
     "orchestration_runs_forgotten_total": lambda scene, _: 0,
+    "orchestration_ticket_webhooks_total": lambda scene, _: 0,  # tests/api/test_ticket_service.py
 }
 MEANS: dict[str, Any] = {
     "orchestration_workflow_duration_seconds_sum": lambda scene, labels: _durations(scene, labels)[0],

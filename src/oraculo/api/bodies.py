@@ -254,6 +254,7 @@ BODY_MODELS: list[type[BaseModel]] = [
     CancelRunRequest,
     PauseRequest,
     ApprovalRequest,
+    PriorityRequest,
     RetryRequest,
     BulkRequest,
     SignalRequest,

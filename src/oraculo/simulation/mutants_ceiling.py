@@ -93,20 +93,6 @@ def what_is_unwanted_takes_a_place() -> AbstractContextManager[None]:
     return patched((ConcurrencyCeiling, "due", due), (ConcurrencyCeiling, "settle", settle))
 
 
-def what_a_pause_recalled_waits_for_its_own_place() -> AbstractContextManager[None]:
-    """Orders that hold all places wait until there is a place."""
-
-    def add(self: ConcurrencyCeiling[Any], order: Order, score: Score, what: Any) -> bool:
-        out, self._out = self._out, {}
-        try:
-            return _add(self, order, score, what)
-        finally:
-            self._out = out
-
-    _add = ConcurrencyCeiling.add
-    return patched((ConcurrencyCeiling, "add", add), (ConcurrencyCeiling, "take_back", lambda *_: None))
-
-
 MUTANTS = [
     Mutant("priority does not count", priority_does_not_count, _KINDS, 150),
     Mutant("first come, first served", first_come_first_served, _KINDS, 60),
@@ -117,5 +103,4 @@ MUTANTS = [
     Mutant("a restart counts nothing", a_restart_counts_nothing, _KINDS, 100),
     Mutant("places are never given back", places_are_never_given_back, _KINDS, 30),
     Mutant("what is unwanted takes a place", what_is_unwanted_takes_a_place, _KINDS, 100),
-    Mutant("what a pause recalled waits for its own place", what_a_pause_recalled_waits_for_its_own_place, _KINDS, 150),
 ]

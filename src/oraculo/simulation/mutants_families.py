@@ -67,7 +67,7 @@ def recovery_ends_no_child() -> AbstractContextManager[None]:
 MUTANTS = [
     Mutant("a child goes on after its parent was told", a_child_goes_on_after_its_parent, _KINDS, 100),
     Mutant("a child is confirmed before it begins", a_child_is_confirmed_before_it_begins, _KINDS, 40),
-    Mutant("a parent is told once, heard or not", a_parent_is_told_once, _KINDS, 20, 140),
+    Mutant("a parent is told once, heard or not", a_parent_is_told_once, _KINDS, 20, 335),
     Mutant("recovery begins no child", recovery_begins_no_child, _KINDS, 100),
     Mutant("recovery ends no child", recovery_ends_no_child, _KINDS, 20, 70),
 ]

@@ -29,6 +29,7 @@ RETRY_PAUSE_S = 2.0  # doubled with each attempt
 SENDERS_MAX = 5
 LEFT_ALONE_S = 60.0
 STANDARD, ORIGINAL = "standard", "neural-hive"
+MISSED = "missed"  # not tried, because its address is left alone
 
 
 class TicketWebhooks(Sink):
@@ -55,7 +56,7 @@ class TicketWebhooks(Sink):
         self._elapsed = elapsed
         self._senders = asyncio.Semaphore(SENDERS_MAX)
         self._left_alone: dict[str, float] = {}  # address → until when
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter({MISSED: 0, **{outcome.value: 0 for outcome in Outcome}})
 
     def wants(self, started: OrchestrationStarted) -> bool:
         return any(ticket_notices.url_of(spec) is not None for spec in specs_in(started.plan))
@@ -72,7 +73,7 @@ class TicketWebhooks(Sink):
         async with self._senders:
             for one in found:
                 if self._left_alone.get(url, 0.0) > self._elapsed():
-                    self.counts["missed"] += 1
+                    self.counts[MISSED] += 1
                     continue
                 self._left_alone.pop(url, None)
                 outcome = await self._send(one)
