@@ -45,6 +45,7 @@ FLEETS_SHARE = 0.4  # of worlds with breakers that have several processes
 SETTLE_TIMEOUT_S = 30.0  # seconds after the last deadline
 REJOIN_TIMEOUT_S = 5.0  # for a replica that was frozen to find out that others took over from it
 WAITS_TIMEOUT_S = 400.0  # more, where plans wait for seconds, one after the other
+UNDOING_TIMEOUT_S = 300.0  # more, while something is undone: that begins after the deadline, one ticket after the other
 UNMASKED_SETTLE_TIMEOUT_S = 150.0  # seconds after the faults, when there are no deadlines to wait for
 
 
@@ -278,7 +279,10 @@ class World:
             most = UNMASKED_SETTLE_TIMEOUT_S
         if self.scene.shapes:
             most += WAITS_TIMEOUT_S
-        if not await self._until(most, self._done) and not self.trace.violations:
+        done = await self._until(most, self._done)
+        if not done and any(state.undoes and state.open for state in self.watch.states.values()):
+            done = await self._until(UNDOING_TIMEOUT_S, self._done)
+        if not done and not self.trace.violations:
             left = {queue: self._left(queue) for queue in (names.RESULTS, names.REQUESTS)}
             self.scene.violate("no orphans", f"{endings.why(self.watch, self.process, self.clients)}; left: {left}")
         for _ in range(12):  # notices have a schedule of their own, with hours in it
