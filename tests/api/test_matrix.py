@@ -40,6 +40,7 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
         [
             "GET /api/v1/orchestrations", "GET /api/v1/orchestrations/{}", "GET /api/v1/orchestrations/{}/result",
             "GET /api/v1/orchestrations/{}/retries", "GET /ui/runs/{}/lineage",
+            "GET /api/v1/orchestrations/{}/why", "GET /api/v1/tickets/{}/why", "GET /ui/runs/{}/why",
             "GET /api/v1/orchestrations/{}/events", "GET /api/v1/orchestrations/{}/stream",
             "GET /api/v1/workflows/{}", "POST /api/v1/workflows/{}/query", "GET /api/v1/tickets/by-plan/{}",
             "GET /api/v1/tickets/{}", "GET /api/v1/tickets", "GET /api/v1/flow-c/status", "GET /api/v1/task-types",

@@ -192,3 +192,14 @@ def test_a_key_is_needed_where_one_is_set(tmp_path: Path) -> None:
         assert [one["name"] for one in broken["checks"] if one["level"] == "broken"] == ["access"]
     finally:
         server.kill()
+
+
+def test_why_tells_the_decisions_of_a_run_and_of_one_ticket(cli: Cli) -> None:
+    document = cli.json("why", STRANGE)
+    assert document["decisoes"][-1]["evento"] == "orchestration_closed"
+    done = cli("why", STRANGE)
+    assert "\x1b" not in done.stdout and "escavador_falha: failed for good with attempt 1" in done.stdout
+    assert cli("why", STRANGE, "falha").stdout.startswith("escavador_falha: erro, because ")
+    assert cli.json("why", STRANGE, "falha")["ticket_id"] == document["decisoes"][-2]["ticket_id"]
+    assert cli("why", STRANGE, "nunca").returncode == 3
+    assert cli("why", "nunca").returncode == 3

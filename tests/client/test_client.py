@@ -14,9 +14,9 @@ from tools.client.generate import TARGET, generated
 
 from cli.processes import Server
 from oraculo import AsyncClient, Client, Plan
-from oraculo.api import documents, run_documents, worker_documents
+from oraculo.api import documents, run_documents, why_documents, worker_documents
 from oraculo.client import calls as client_calls
-from oraculo.client import results
+from oraculo.client import results, why_results
 from oraculo.errors import (
     ApiError,
     BatchRefusedError,
@@ -218,6 +218,9 @@ async def test_portuguese_argument_names_still_work_and_warn(server: Server) -> 
         (results.BrokersStatus, documents.Brokers), (results.ReplicaStatus, documents.ReplicaInfo),
         (results.ReplicasStatus, documents.Replicas), (results.WorkerStatus, worker_documents.WorkerInfo),
         (results.QueueStatus, worker_documents.QueueInfo), (results.WorkersStatus, worker_documents.Workers),
+        (why_results.Explanation, why_documents.Why), (why_results.DecisionDetails, why_documents.JournalDecision),
+        (why_results.OpenTicketDetails, why_documents.OpenTicket),
+        (why_results.PredictionResult, why_documents.PredictionCame),
         (results.ServerHealth, documents.Health), (results.ServerReadiness, documents.Ready),
     ],
 )  # fmt: skip

@@ -123,3 +123,20 @@ async def test_time_in_the_queue_is_told_from_time_with_the_worker(site: Site) -
     await page.wait_for_selector(READY)
     await page.wait_for_selector("[data-gantt] rect.f-concluida")
     await expect(page.locator("[data-gantt] rect.untold")).to_have_count(0)
+
+
+async def test_the_page_says_why_a_run_and_a_ticket_are_as_they_are(site: Site) -> None:
+    failing = {"fonte": "falha", "max_tentativas": 2, "parametros": {"mensagem": "no <b>quota</b>"}}
+    await site.ended(await site.submit(coletas=[{"fonte": "eco"}, failing], correlation_id="porque"))
+    page = await site.open("/runs/porque?tab=why")
+    await page.wait_for_selector(READY)
+    part = page.locator("#panel-why")
+    await expect(part.locator(".why-said")).to_have_text("ended as parcial")
+    await expect(part).to_contain_text("attempt 1 failed (erro)")
+    await expect(part).to_contain_text("no <b>quota</b>")
+    await expect(part).to_contain_text("1 × concluida")
+    await page.get_by_role("tab", name="Graph and times").click()
+    await page.locator("[data-gantt] .grow").last.click()
+    panel = page.locator("#ticket")
+    await panel.get_by_text("Why it is as it is").click()
+    await expect(panel).to_contain_text("it had 2 attempts, and all are used up")

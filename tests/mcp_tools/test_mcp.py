@@ -26,7 +26,7 @@ from oraculo.mcp.type_tools import TOOL_NAME_MAX_CHARS, parameters_schema, tool_
 from waiting import until
 
 KEY = "chave-de-teste-0123456789-abcdefgh"
-READING = {"get_run", "list_runs", "why_waiting", "list_dead_letters", "propose_correction"}
+READING = {"get_run", "list_runs", "why_waiting", "explain_run", "list_dead_letters", "propose_correction"}
 WRITING = {"submit_request", "cancel_run", "apply_correction", "start_eco"}
 
 
@@ -95,7 +95,8 @@ async def test_a_run_outlives_the_session_that_started_it(server: Server, tmp_pa
         why = answer(await client.call_tool("why_waiting", {"run": "sobrevive"}))
         assert "espera" in why["waiting_for"]
         (ticket,) = why["open_tickets"]
-        assert (ticket["fonte"], ticket["destino"]) == ("espera", "escavador_espera")
+        assert (ticket["queue"], ticket["attempt"]) == ("escavador_espera", 1)
+        assert ticket["why"].startswith("escavador_espera: attempt 1 is with escavador_espera since ")
         assert [one["queue"] for one in why["queues"]] == ["escavador_espera"]
     may.touch()
     async with process(server, "--read-only") as again:  # another process: only the id is known
@@ -103,6 +104,10 @@ async def test_a_run_outlives_the_session_that_started_it(server: Server, tmp_pa
         assert not await names(again) & WRITING
         ended = answer(await again.call_tool("get_run", {"run": "sobrevive", "wait_s": 30}))
         assert (ended["status"], ended["result"]["coletas"][0]["dados"]) == ("concluida", "fim")
+        told = answer(await again.call_tool("explain_run", {"run": "sobrevive"}))
+        assert (told["status"], told["stands"]) == ("concluida", "ended as concluida")
+        assert told["decisions"][0]["decision"].startswith("asked for")
+        assert told["decisions"][-1]["details"] == ["1 × concluida"]
 
 
 async def test_task_types_are_tools_with_their_schemas_and_repeating_starts_nothing_twice(

@@ -21,6 +21,7 @@ from oraculo.api.schedule_documents import SCHEDULE_MODELS
 from oraculo.api.schema_documents import DeclaredSchema
 from oraculo.api.slo_documents import SLO_MODELS
 from oraculo.api.ticket_documents import TICKET_MODELS
+from oraculo.api.why_documents import WHY_MODELS
 from oraculo.api.worker_documents import WORKER_MODELS
 from oraculo.core.vocabulary import Status
 
@@ -365,5 +366,5 @@ ANSWER_MODELS: list[type[BaseModel]] = [
     DeadLetter, DeadLetterPage, Requeued, BulkRequeued, Discarded, Leases, Extended, Results, Brokers, *SLO_MODELS,
     Replicas, SystemEvents, Health, Ready, Jwks, PlanTaken, Decided, SignalAccepted, WorkflowStarted, Workflow,
     WorkflowAnswer, PlanTickets, FlowStatus, *TICKET_MODELS, *KEY_MODELS, *SCHEDULE_MODELS, *BULK_MODELS,
-    *PREDICTION_MODELS, *DESTINATION_MODELS, *WORKER_MODELS, PoliciesAnswer, DeclaredSchema,
+    *PREDICTION_MODELS, *WHY_MODELS, *DESTINATION_MODELS, *WORKER_MODELS, PoliciesAnswer, DeclaredSchema,
 ]  # fmt: skip

@@ -12,8 +12,10 @@ from oraculo.api.languages import ReaderLanguage
 from oraculo.api.openapi import answer
 from oraculo.api.serving import Running, answered
 from oraculo.core.access import Scope
+from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import parse_ticket_id
 from oraculo.errors import UnknownIdError
+from oraculo.service import Oraculo
 from oraculo.wire import views
 
 router = APIRouter(
@@ -35,6 +37,12 @@ TicketId = Annotated[
 )
 @needs(Scope.RUN_READ)
 async def show(oraculo: Running, ticket_id: TicketId, language: ReaderLanguage) -> Response:
+    state, position = await state_and_position(oraculo, ticket_id)
+    return answered(views.ticket(state, position, language))
+
+
+async def state_and_position(oraculo: Oraculo, ticket_id: str) -> tuple[Orchestration, int]:
+    """The run that a ticket is of, and its place in it; UnknownIdError when there is no such ticket."""
     found = parse_ticket_id(ticket_id)
     if found is None:
         raise UnknownIdError("ticket", ticket_id)
@@ -44,4 +52,4 @@ async def show(oraculo: Running, ticket_id: TicketId, language: ReaderLanguage) 
         raise UnknownIdError("ticket", ticket_id) from None
     if found[1] >= len(state.tickets):
         raise UnknownIdError("ticket", ticket_id)
-    return answered(views.ticket(state, found[1], language))
+    return state, found[1]

@@ -38,6 +38,7 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
         ("watch", "follow:watch", Scope.RUN_READ, "oraculo watch abc123"),
         ("ls", "look:ls", Scope.RUN_READ, "oraculo ls --status erro --since 24h"),
         ("show", "look:show", Scope.RUN_READ, "oraculo show abc123 --json"),
+        ("why", "why:why", Scope.RUN_READ, "oraculo why abc123 pagar"),
         ("cancel", "follow:cancel", Scope.RUN_CANCEL, "oraculo cancel abc123 --motivo 'pedido errado'"),
         ("pause", "pauses:pause", Scope.RUN_CANCEL, "oraculo pause abc123 --motivo 'a fonte está fora'"),
         ("resume", "pauses:resume", Scope.RUN_CANCEL, "oraculo resume --queue escavador_youtube"),

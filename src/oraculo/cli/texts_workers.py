@@ -21,6 +21,15 @@ WORKER_TEXTS: dict[str, tuple[str, str]] = {
         "Só visto, ativo, degradado, doente, drenando ou perdido.",
     ),
     "o.worker-limit": ("The best so many of those that registered.", "Os tantos melhores dos que se registraram."),
+    "why": (
+        "Say why an orchestration, or one of its tickets, is as it is.",
+        "Diz por que uma orquestração, ou um de seus tickets, está como está.",
+    ),
+    "o.why-ticket": (
+        "Only what is about this ticket: its id, or the name of its task.",
+        "Só o que trata deste ticket: seu id, ou o nome de sua tarefa.",
+    ),
+    "why-more": ("… {n} more open tickets", "… mais {n} tickets abertos"),
     "allocated": (
         "{ticket} attempt {n} → {worker} (score {score}, urgency {priority}): {how}",
         "{ticket} tentativa {n} → {worker} (nota {score}, urgência {priority}): {how}",

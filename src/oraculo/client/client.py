@@ -26,6 +26,7 @@ from oraculo.client import (
     policy_calls,
     retry_calls,
     ticket_calls,
+    why_calls,
     worker_calls,
 )
 from oraculo.client import pause_results as p
@@ -36,6 +37,7 @@ from oraculo.client.policy_results import PoliciesStatus
 from oraculo.client.stream import ResumableStream
 from oraculo.client.ticket_results import CompensationAnswer, ExecutionTickets, TicketTokenAnswer
 from oraculo.client.tls import TlsFiles
+from oraculo.client.why_results import Explanation
 from oraculo.errors import OraculoError
 
 T = TypeVar("T")
@@ -241,6 +243,11 @@ class Client:
     def ticket(self, ticket_id: str) -> r.TicketDetails:
         """Return one ticket as it stands."""
         return self._run(calls.ticket(ticket_id))
+
+    def why(self, correlation_id: str, ticket: str | None = None) -> Explanation:
+        """Return what an orchestration waits for or how it ended, with every decision that made it so; of one `ticket`,
+        by its id or the name of its task, only what is about it."""
+        return self._run(why_calls.why(correlation_id, ticket))
 
     # -- tickets of Fluxo C ------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from oraculo.dashboard import (
     security,
     sla,
     waits,
+    why,
     workers,
 )
 
@@ -25,6 +26,7 @@ ROUTERS = [
     runs.router,
     run.router,
     waits.router,
+    why.router,
     dead_letters.router,
     schedules.router,
     sla.router,

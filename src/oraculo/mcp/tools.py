@@ -14,6 +14,7 @@ from typing import Any
 from oraculo.client.async_client import AsyncClient
 from oraculo.client.calls import API, HttpCall
 from oraculo.client.results import RunDetails, RunResult
+from oraculo.client.why_results import OpenTicketDetails
 from oraculo.core.access import Scope
 from oraculo.errors import NotFoundError
 from oraculo.mcp import corrections, type_tools
@@ -21,7 +22,7 @@ from oraculo.mcp import corrections, type_tools
 WAIT_MAX_S = 60.0  # clients give up on a call soon after
 WAIT_DEFAULT_S = 20.0
 RESULT_MAX_CHARS = 60_000
-RUNS_MAX, LETTERS_MAX, TICKETS_SHOWN = 100, 100, 50
+RUNS_MAX, LETTERS_MAX, DECISIONS_SHOWN = 100, 100, 200
 STATUSES = ("pendente", "em_execucao", "concluida", "parcial", "erro", "timeout", "cancelada")
 OPEN = ("pendente", "em_execucao")
 LARGE_FIELDS = ("dados", "resultado", "resultados", "saida")
@@ -135,18 +136,16 @@ async def list_runs(client: AsyncClient, given: Arguments) -> Answer:
 
 
 async def why_waiting(client: AsyncClient, given: Arguments) -> Answer:
-    details = await client.get(given["run"])
-    tickets = [one for one in details["tickets"] if one["status"] in OPEN]
+    found = await client.why(given["run"])
     answer: Answer = {
         "run": given["run"],
-        "status": details["status"],
-        "waiting_for": details["espera"],
-        "deadline": details["prazo"],
-        "paused": details["pausa"],
-        "open_tickets": [_open_ticket(one) for one in tickets[:TICKETS_SHOWN]],
-        "open_tickets_total": len(tickets),
+        "status": found["status"],
+        "waiting_for": found["resumo"],
+        "expected_end": found["previsao"],
+        "open_tickets": [_open_ticket(one) for one in found["abertos"]],
+        "open_tickets_total": found["abertos_total"],
     }
-    queues = {one["destino"] for one in tickets if one["destino"]}
+    queues = {one["destino"] for one in found["abertos"] if one["destino"]}
     if queues and Scope.SYSTEM_READ in (await client.whoami())["scopes"]:
         known = (await client.workers())["filas"]
         answer["queues"] = [
@@ -157,10 +156,25 @@ async def why_waiting(client: AsyncClient, given: Arguments) -> Answer:
     return answer
 
 
-def _open_ticket(ticket: Mapping[str, Any]) -> Answer:
-    shown = ("ticket_id", "tarefa", "fonte", "executador", "destino", "status", "tentativas", "max_tentativas")
-    times = ("despachado_em", "iniciado_em", "prazo", "proxima_tentativa_em", "espera", "erro")
-    return {key: ticket[key] for key in (*shown, *times) if ticket.get(key) is not None}
+def _open_ticket(ticket: OpenTicketDetails) -> Answer:
+    return {
+        "ticket_id": ticket["ticket_id"],
+        "task": ticket["tarefa"],
+        "queue": ticket["destino"],
+        "status": ticket["status"],
+        "attempt": ticket["tentativas"],
+        "since": ticket["desde"],
+        "deadline": ticket["prazo"],
+        "why": " · ".join([ticket["frase"], *ticket["detalhes"]]),
+    }
+
+
+async def explain_run(client: AsyncClient, given: Arguments) -> Answer:
+    found = await client.why(given["run"], given.get("ticket"))
+    said = [{"at": one["em"], "decision": one["frase"], "details": one["detalhes"]} for one in found["decisoes"]]
+    left = max(0, len(said) - DECISIONS_SHOWN)
+    answer: Answer = {"run": given["run"], "status": found["status"], "stands": found["resumo"]}
+    return {**answer, "decisions": said[left:], "earlier_decisions_left_out": left}
 
 
 async def cancel_run(client: AsyncClient, given: Arguments) -> Answer:
@@ -236,10 +250,19 @@ FIXED: tuple[OraculoTool, ...] = (
     ),
     OraculoTool(
         "why_waiting",
-        "Why a run has not ended: what it waits for, its open tickets, a pause, and whether anything consumes their "
-        "queues.",
+        "Why a run has not ended: what it waits for, each open ticket and its reason, a pause, and whether anything "
+        "consumes their queues.",
         {"run": _RUN},
         why_waiting,
+        (Scope.RUN_READ,),
+        ("run",),
+    ),
+    OraculoTool(
+        "explain_run",
+        "Every decision of a run, or of one ticket, as sentences: who got what and why not others, verdicts of "
+        "policies, what was predicted and what came, retries, and why it ended so.",
+        {"run": _RUN, "ticket": {"type": "string", "description": "only this one: its id, or the name of its task"}},
+        explain_run,
         (Scope.RUN_READ,),
         ("run",),
     ),

@@ -45,11 +45,13 @@ def held(state: Orchestration) -> list[int]:
 def sentences(state: Orchestration, language: Language) -> list[str]:
     """What is waited for and since when, a few of many."""
     positions, words = held(state), _WORDS[language]
-    said = [_sentence(state, position, words) for position in positions[:WAITS_SHOWN]]
+    said = [sentence(state, position, language) for position in positions[:WAITS_SHOWN]]
     return [*said, words["more"].format(n=len(positions) - WAITS_SHOWN)] if len(positions) > WAITS_SHOWN else said
 
 
-def _sentence(state: Orchestration, position: int, words: dict[str, str]) -> str:
+def sentence(state: Orchestration, position: int, language: Language) -> str:
+    """What one task that waits waits for, and since when."""
+    words = _WORDS[language]
     wait, ticket = state.plan.profile.wait(position), state.tickets[position]
     assert isinstance(wait, Wait)
     what = words[wait.kind].format(signal=wait.signal, until=_instant(ticket.due_at))

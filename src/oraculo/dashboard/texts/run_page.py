@@ -7,6 +7,20 @@ _TEXTS = {  # key → English, Portuguese
     "tab.picture": ("Graph and times", "Grafo e tempos"),
     "tab.attempts": ("Attempts", "Tentativas"),
     "tab.events": ("Events", "Eventos"),
+    "tab.why": ("Why", "Por quê"),
+    "why.ticket": ("Why it is as it is", "Por que está como está"),
+    "why.open": ("What waits, and for what", "O que espera, e por quê"),
+    "why.open_more": ("and {n} more open tickets", "e mais {n} tickets abertos"),
+    "why.decisions": ("Decisions", "Decisões"),
+    "why.note": (
+        "Read from the journal, oldest first: who got what and why not others, which policies, what was predicted and "
+        "what came.",
+        "Lidas do diário, da mais antiga à mais nova: quem recebeu o quê e por que não outros, quais políticas, o que "
+        "se previu e o que veio.",
+    ),
+    "why.more": ("Go on", "Continuar"),
+    "why.when": ("When", "Quando"),
+    "why.what": ("Decision", "Decisão"),
     "tab.data": ("Data", "Dados"),
     "copy.link": ("Link to what is shown", "Link para o que se vê"),
     "run.gantt": ("Timeline", "Linha do tempo"),

@@ -20,6 +20,7 @@ const REPLAY_MS = 4000; // a whole replay takes about this long
 const asked = new URLSearchParams(location.search); // the link by which the reader came
 const tabs = new Tabs(find("tabs"), (name) => {
   remember({ tab: name === "picture" ? null : name });
+  if (name === "why") htmx.trigger(document.body, "why");
   if (store) draw(name === "events");
 });
 
