@@ -75,7 +75,7 @@ from oraculo.runtime.tenant_store import TenantStore
 from oraculo.runtime.trails import Trails
 from oraculo.runtime.workers import WorkerBook
 from oraculo.settings.settings import Settings
-from oraculo.wire import trace_context, views
+from oraculo.wire import event_views, trace_context, views
 from oraculo.wire.names import QueueNames
 from oraculo.wire.requests import Requisicao
 from oraculo.worker.references import read_stored
@@ -471,7 +471,7 @@ class Oraculo:
         """Return the journal as the outside sees it, from event number `after` on."""
         state = await self.state(correlation_id)
         recorded = await self.store.events(state.run, after, limit)
-        shown = (event for one in recorded for event in views.events(state.run, state.plan, one, after, language))
+        shown = (event for one in recorded for event in event_views.events(state.run, state.plan, one, after, language))
         return list(islice(shown, limit))
 
     async def stream(
@@ -492,7 +492,7 @@ class Oraculo:
                     continue
                 if any(isinstance(event, CompensationStarted | PlanGrown | MapRestored) for event in step.events):
                     plan = (await self.state(correlation_id)).plan  # it has grown
-                for event in views.events(run, plan, step, after, language):
+                for event in event_views.events(run, plan, step, after, language):
                     after = event["seq"]
                     yield event
 

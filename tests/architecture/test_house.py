@@ -25,7 +25,6 @@ LONG_MODULES = {
     "src/oraculo/client/results.py",  # every document
     "src/oraculo/service.py",  # every verb
     "src/oraculo/simulation/invariants.py",
-    "src/oraculo/wire/views.py",
     "src/oraculo/simulation/core_world.py",
     "src/oraculo/dashboard/texts/en.py",  # a table of texts
     "src/oraculo/dashboard/texts/pt.py",

@@ -15,7 +15,7 @@ from oraculo.core.state import Orchestration
 from oraculo.core.step import Step, step
 from oraculo.core.ticket_id import ticket_id
 from oraculo.ports.journal import Recorded
-from oraculo.wire import records, views
+from oraculo.wire import event_views, records, views
 
 RUN = 7 << 20
 WANTED = plan([coleta("youtube", attempts=2)])
@@ -53,7 +53,7 @@ def test_the_mirror_names_the_actor(make: object, kind: type) -> None:
     cause = cause_of(done.events)
     assert cause.actor == ev.actor_of(first)
     assert records.decode(records.encode(done.events)) == done.events
-    shown = next(views.events(RUN, WANTED, Recorded(RUN, done.first, done.at, done.events)))
+    shown = next(event_views.events(RUN, WANTED, Recorded(RUN, done.first, done.at, done.events)))
     assert shown["ator"] == ev.actor_of(first)
 
 
@@ -92,7 +92,7 @@ def test_a_journal_from_before_names_nobody() -> None:
         fields.pop("actor", None)
     [first, *_] = records.decode(orjson.dumps(values))
     assert isinstance(first, ev.OrchestrationStarted) and first.actor is None
-    assert "ator" not in next(views.events(RUN, WANTED, Recorded(RUN, 1, done.at, [first])))
+    assert "ator" not in next(event_views.events(RUN, WANTED, Recorded(RUN, 1, done.at, [first])))
 
 
 def test_a_deadline_is_nobody() -> None:

@@ -20,7 +20,7 @@ from oraculo.core.flow.profile import flow_in
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_state import Ticket
 from oraculo.ports.journal import Recorded
-from oraculo.wire import audit, records, strict_json, views
+from oraculo.wire import audit, event_views, records, strict_json, views
 from oraculo.wire.result import document
 
 FOLDER = Path(__file__).parent
@@ -177,4 +177,4 @@ def _without_later(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _events(state: Orchestration, recorded: Iterable[Recorded]) -> list[dict[str, Any]]:
-    return [event for one in recorded for event in views.events(one.run, state.plan, one)]
+    return [event for one in recorded for event in event_views.events(one.run, state.plan, one)]

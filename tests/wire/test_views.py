@@ -12,7 +12,7 @@ from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import FanIn
 from oraculo.ports.dead_letters import DeadLetter
 from oraculo.ports.journal import Recorded
-from oraculo.wire import strict_json, views
+from oraculo.wire import event_views, strict_json, views
 
 
 def seen(document: Any) -> Any:
@@ -81,7 +81,7 @@ def test_events_are_numbered_and_can_be_resumed_anywhere(story: Story) -> None:
         first += len(events)
 
     def numbers(after: int) -> list[int]:
-        return [event["seq"] for one in recorded for event in views.events(RUN, story.state.plan, one, after)]
+        return [event["seq"] for one in recorded for event in event_views.events(RUN, story.state.plan, one, after)]
 
     for after in range(first + 1):
         assert numbers(after) == list(range(after + 1, first))
@@ -94,7 +94,7 @@ def test_every_event_can_be_written(story: Story) -> None:
     shown = [
         seen(event)
         for instant, events in story.journal
-        for event in views.events(RUN, story.state.plan, Recorded(RUN, 1, instant, events))
+        for event in event_views.events(RUN, story.state.plan, Recorded(RUN, 1, instant, events))
     ]
     assert shown[0]["evento"] == "orchestration_started" and shown[0]["tickets_total"] == 4
     assert {"evento", "em", "seq"} <= set(shown[-1])

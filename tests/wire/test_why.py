@@ -21,7 +21,7 @@ from oraculo.core.sentences import Language
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Cause, FanIn
 from oraculo.ports.journal import Recorded
-from oraculo.wire import views
+from oraculo.wire import event_views
 from oraculo.wire.hold_views import nothing_held
 from oraculo.wire.why import standing
 from oraculo.wire.why.decisions import decisions
@@ -84,7 +84,7 @@ def test_every_event_is_told_or_is_carried_out_by_another() -> None:
         state = rebuild(steps)
         every = [None, *range(len(state.tickets))]
         said |= {one["evento"] for only in every for one in decisions(Telling(state, "en", only), steps)}
-    wanted = {views.event_name(kind) for kind in set(get_args(ev.Event)) - CARRIED_OUT}
+    wanted = {event_views.event_name(kind) for kind in set(get_args(ev.Event)) - CARRIED_OUT}
     assert said == wanted
 
 

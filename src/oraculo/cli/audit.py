@@ -35,14 +35,14 @@ from oraculo.ports.journal import Recorded
 from oraculo.ports.store import Store
 from oraculo.settings import settings
 from oraculo.settings.settings import Settings
-from oraculo.wire import audit, strict_json, views
+from oraculo.wire import audit, event_views, strict_json
 from oraculo.wire.anchors import AnchorReader
 from oraculo.wire.audit import Problem
 
 if TYPE_CHECKING:
     from oraculo.adapters.sinks.mongo.reader import ChainReader
 
-ENDED = views.event_name(OrchestrationClosed)
+ENDED = event_views.event_name(OrchestrationClosed)
 
 Id = Annotated[str | None, typer.Argument(metavar="[ID]", help=t("o.audit-id"), show_default=False)]
 

@@ -27,7 +27,7 @@ from oraculo.core.sentences import DEFAULT_LANGUAGE, Language
 from oraculo.core.state import Orchestration
 from oraculo.ports.journal import Recorded
 from oraculo.settings import settings
-from oraculo.wire import records, views
+from oraculo.wire import event_views, records, views
 
 
 @dataclass(slots=True)
@@ -93,13 +93,13 @@ def play(recorded: list[Recorded], spoken: Language = DEFAULT_LANGUAGE) -> Itera
             state = done.state
             if not same:
                 again = Recorded(one.run, one.first, one.at, done.events)
-                instead = list(views.events(one.run, state.plan, again, language=spoken))
+                instead = list(event_views.events(one.run, state.plan, again, language=spoken))
         except Exception as error:  # a journal that the rules cannot even read differs, too
             same, instead = False, [{"evento": type(error).__name__, "detalhe": str(error)}]
         if not same:
             state = rebuild(recorded[:number])
         assert state is not None
-        shown = list(views.events(one.run, state.plan, one, language=spoken))
+        shown = list(event_views.events(one.run, state.plan, one, language=spoken))
         yield Played(number, one.at, cause, shown, _summary(state), same, instead)
 
 

@@ -24,7 +24,7 @@ from oraculo.ports.journal import Batch
 from oraculo.ports.observer import EventsByType
 from oraculo.redaction import redact
 from oraculo.wire import trace_context
-from oraculo.wire.views import event_name
+from oraculo.wire.event_views import event_name
 
 _ERROR_MAX_CHARS = 300  # characters of an error
 _MAX_POSITIONS = 20  # tickets named in one line

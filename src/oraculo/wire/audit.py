@@ -13,7 +13,7 @@ from typing import Any
 
 from oraculo.core.events import OrchestrationStarted
 from oraculo.ports.journal import Recorded
-from oraculo.wire import records, strict_json, views
+from oraculo.wire import event_views, records, strict_json, views
 
 GENESIS = "0" * 64  # what the first record of a chain builds on
 BODY_MAX_BYTES = 8 * 1024 * 1024  # bytes; a longer step is told by its digest alone
@@ -46,7 +46,7 @@ def record_of(step: Recorded, names: Names, previous: str) -> Record:
         "at": views.instant(step.at),
         "workflow_id": names.workflow_id,
         "correlation_id": names.correlation_id,
-        "events": [views.event_name(type(event)) for event in step.events],
+        "events": [event_views.event_name(type(event)) for event in step.events],
         "digest": sha256(raw).hexdigest(),
         "body": text if len(raw) <= BODY_MAX_BYTES else None,
     }

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from oraculo.core import events as ev
 from oraculo.core.ticket_id import ticket_id
 from oraculo.ports.journal import Recorded
-from oraculo.wire import views
+from oraculo.wire import event_views
 from oraculo.wire.why import of_attempts, of_runs, of_tickets
 from oraculo.wire.why.telling import DecisionTold, Telling
 
@@ -32,7 +32,7 @@ def _document(telling: Telling, event: ev.Event, told: DecisionTold, number: int
     return {
         "seq": number,
         "em": at,
-        "evento": views.event_name(type(event)),
+        "evento": event_views.event_name(type(event)),
         "ticket_id": None if position is None else ticket_id(state.run, position),
         "tarefa": None if position is None else telling.name(position),
         "tentativa": told.attempt,
