@@ -81,6 +81,21 @@ async def _check(url: str) -> Counter[str]:
     return seen
 
 
+async def most_at_once(url: str) -> int:
+    """Tickets that a broker has confirmed and whose attempt is not over, by the journal, at the worst moment."""
+    running: set[tuple[int, int]] = set()
+    most = 0
+    async with store_of(url) as store:
+        for step in await store.tail(0, 100_000):
+            for event in step.events:
+                if isinstance(event, ev.DispatchConfirmed):
+                    running |= {(step.run, position) for position, _ in event.tickets}
+                elif isinstance(event, ev.TicketConcluded | ev.TicketFailed | ev.AttemptFailed):
+                    running.discard((step.run, event.ticket))
+            most = max(most, len(running))
+        return most
+
+
 def replay(run: int, journal: list[Recorded]) -> None:
     state = None
     for one in journal:

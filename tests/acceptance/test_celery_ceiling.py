@@ -20,13 +20,13 @@ from celery import Celery
 
 from acceptance.conftest import Server
 from acceptance.hive import plan, task
+from acceptance.journals import most_at_once
 from contracts.engine_cases import OnCeleryAndRedis, answer
 from contracts.writing import begin, write
 from core.given import T0
 from core.test_flow import made, node
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.bootstrap.adapters import store_of
-from oraculo.core import events as ev
 from oraculo.engines.celery_engine.effects import TaskSender
 from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
 from waiting import DEADLINE_S, eventually
@@ -130,21 +130,6 @@ def bring(fleet: Fleet, name: str, tasks: list[dict[str, Any]], band: str, **mor
 
 def wide(name: str, width: int) -> list[dict[str, Any]]:
     return [task(f"{name}{n}") for n in range(width)]
-
-
-async def most_at_once(url: str) -> int:
-    """Tickets that a broker has confirmed and whose attempt is not over, by the journal, at the worst moment."""
-    running: set[tuple[int, int]] = set()
-    most = 0
-    async with store_of(url) as store:
-        for step in await store.tail(0, 100_000):
-            for event in step.events:
-                if isinstance(event, ev.DispatchConfirmed):
-                    running |= {(step.run, position) for position, _ in event.tickets}
-                elif isinstance(event, ev.TicketConcluded | ev.TicketFailed | ev.AttemptFailed):
-                    running.discard((step.run, event.ticket))
-            most = max(most, len(running))
-        return most
 
 
 def test_the_bound_holds_the_urgent_go_first_and_another_one_takes_over(fleet: Fleet) -> None:

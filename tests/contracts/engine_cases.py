@@ -232,6 +232,10 @@ class OnTemporal(EngineCase):
         return {**settings_of(servers.shared("temporal")), "TEMPORAL_TASK_QUEUE": f"contos-{secrets.token_hex(4)}"}
 
 
+class OnTemporalAndServers(OnTemporal, OnServers):
+    """The workflows run in the processes that share a database and a broker."""
+
+
 CASES: dict[str, type[EngineCase]] = {
     "local": EngineCase,
     "local-postgres-redis": OnServers,

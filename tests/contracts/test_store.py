@@ -14,6 +14,7 @@ import pytest
 from contracts.conftest import StoreCase
 from contracts.writing import batch, begin, finished, write
 from core.given import Story, at, coleta, execucao, flow, plan, seconds
+from core.test_named_tasks import plan_of as tasks_of
 from oraculo.core.access import AccessRole, Limits
 from oraculo.core.breaking import DestinationBreaker
 from oraculo.core.state import Orchestration, fold
@@ -992,6 +993,20 @@ class TestCursors:
         assert await store.lag(steps[1].position, "relatório") == Lag(end - steps[3].position + 1, steps[3].at, end)
         assert await store.lag(steps[3].position, "relatório") == Lag(end=end)
         assert await store.lag(0, "outro") == Lag(end=end) and (await store.lag(0, "outro")).read == end
+
+    async def test_what_may_have_a_ceiling_is_told_apart(self, store: Store) -> None:
+        """Whatever its type and its tenant: a plan of Fluxo C, and named tasks of which one says its priority."""
+        urgent = tasks_of(a={"executador": "x", "prioridade": 9}, b={"executador": "x"})
+        usual = tasks_of(a={"executador": "x"})
+        wanted = [begin("espaco_acme.a", urgent), begin(), begin(wanted=flow({"a": ()})), begin(wanted=usual)]
+        await write(store, *(one.started for one in wanted))
+        limited = [wanted[0].run, wanted[2].run]
+        assert [step.run for step in await store.tail(0, 10, limited=True)] == limited
+        assert [step.run for step in await store.tail(0, 10, "fluxo_c", limited=True)] == limited[1:]
+        found = await store.find(Query(status=tuple(Status), limited=True, tenant=None))
+        assert sorted(one.run for one in found) == limited
+        await write(store, wanted[0].ok(0), wanted[1].ok(0))
+        assert [step.run for step in await store.tail(0, 10, limited=True)] == [*limited, wanted[0].run]
 
     async def test_what_is_not_read_yet_is_not_pruned(self, store: Store) -> None:
         old, new = await finished(store, "velha", when=0), await finished(store, "nova", when=1)

@@ -347,7 +347,7 @@ class TestLookingAround:
 
         await until(both_owe)
         assert await store.owing(MOMENT, 10) == [waits.run, owes.run]
-        assert await store.owing(MOMENT, 10, "fluxo_c") == [owes.run]
+        assert await store.owing(MOMENT, 10, unlimited=True) == [owes.run]
 
 
 class TestCursors:

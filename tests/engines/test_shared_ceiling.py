@@ -1,5 +1,4 @@
-"""Replicas and the ceiling: over plans of Fluxo C it is one for all, also when one dies; of plans with priorities each
-keeps to its part from its first moment on, also while nothing waits."""
+"""Replicas and the ceiling: it is one for all, also when one dies."""
 
 from __future__ import annotations
 
@@ -14,40 +13,12 @@ from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import RiskBand
 from oraculo.ports.work import Work
-from oraculo.runtime.effects.runner import EffectRunner
-from oraculo.runtime.kernel.kernel import Kernel
 from oraculo.service import Oraculo
 from oraculo.settings.settings import load
 from servers import shared
 from waiting import until
 
 LIMIT = 3
-
-
-async def test_who_joins_has_its_part_at_once_and_the_others_soon() -> None:
-    given = {
-        "ORACULO_STORE": await database(),
-        "ORACULO_BROKER": of_its_own(shared("redis"), 9),
-        "SCHEDULER_MAX_PARALLEL_TICKETS": "10",
-    }
-    async with Oraculo(load({**given, "ORACULO_REPLICA_NAME": "a"}, None)) as first:
-        assert _limit(first) == 10
-        async with Oraculo(load({**given, "ORACULO_REPLICA_NAME": "b"}, None)) as second:
-            assert _limit(second) == 5
-            await _becomes(first, 5)
-        await _becomes(first, 10)
-
-
-def _limit(one: Oraculo) -> int:
-    engine = one.engine
-    assert isinstance(engine, Kernel) and isinstance(engine._effects, EffectRunner)
-    ceiling = engine._effects._ceiling
-    assert ceiling is not None
-    return ceiling.limit
-
-
-async def _becomes(one: Oraculo, limit: int) -> None:
-    await until(lambda: _limit(one) == limit)
 
 
 async def test_the_ceiling_of_fluxo_c_is_one_for_all_and_counts_what_a_dead_one_sent() -> None:

@@ -115,7 +115,7 @@ CORES = ("core", "flow", "tasks", "maps", "loops", "children", "waits", "undo", 
 CORE_KINDS = [f"{what}-{how}" for what in CORES for how in ("masked", "unmasked")]
 PECULIAR = [
     f"{what}-{how}"
-    for what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen")
+    for what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen", "fleet")
     for how in ("masked", "unmasked")
 ]
 
@@ -145,6 +145,7 @@ PECULIAR = [
                 "breaker-masked",
                 "plans-masked",
                 "chosen-masked",
+                "fleet-masked",
             ],
         ),
         (
@@ -168,6 +169,7 @@ PECULIAR = [
                 "breaker-unmasked",
                 "plans-unmasked",
                 "chosen-unmasked",
+                "fleet-unmasked",
             ],
         ),
         (None, Worlds.CORE, CORE_KINDS),

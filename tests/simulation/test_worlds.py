@@ -7,7 +7,7 @@ import pytest
 from oraculo.simulation.run import Summary, run_chunk, run_world
 
 ENGINE_SEEDS, CEILING_SEEDS, BROKERS_SEEDS, TOKENS_SEEDS, CORE_SEEDS, PARTS = 304, 120, 80, 24, 800, 8
-REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS = 24, 40, 20, 8
+REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS, FLEET_SEEDS = 24, 40, 20, 8, 24
 
 # Seeds that failed once, and what they found. Worlds have grown since, so a seed may tell another story today; the bugs
 # of the product that they found are kept for good as mutants ("no recovery after a store failure" and others).
@@ -70,6 +70,13 @@ def test_the_ceiling_keeps_its_promises(kind: str, part: int) -> None:
     summary = part_of(kind, CEILING_SEEDS, part)
     assert told(summary) == []
     assert summary.tally["orders under a ceiling"] > 100
+
+
+@pytest.mark.parametrize("kind", ["fleet-masked", "fleet-unmasked"])
+def test_several_processes_keep_one_ceiling(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(FLEET_SEEDS)])
+    assert told(summary) == []
+    assert summary.tally["orders under a ceiling"] > 100 and summary.tally["takeovers"] > 20
 
 
 @pytest.mark.parametrize("part", range(PARTS))

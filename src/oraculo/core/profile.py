@@ -40,7 +40,6 @@ class PlanLabels:
 class Profile:
     """The profile of a plan that a request made, and what every profile can be asked."""
 
-    has_journal_ceiling: ClassVar[bool] = False  # its steps can be told from others in a journal that many write
     has_expressions: ClassVar[bool] = False  # `asks` and `has_output` have something to say
     has_specs: ClassVar[bool] = False  # `task_type` and `task_fields` have something to say
 
@@ -51,7 +50,8 @@ class Profile:
 
     @property
     def has_ceiling(self) -> bool:
-        """True when orders of the plan share a number of tickets that may be out at once, the most urgent first."""
+        """True when orders of the plan share a number of tickets that may be out at once, the most urgent first. It
+        never changes: stores keep it with the run."""
         return False
 
     def priority_of(self, position: int) -> int | None:

@@ -1,7 +1,7 @@
 """The engine `local`: the kernel in one process, with effects, timers and recovery of its own.
 
 Where several processes share a store, each is a replica that also looks after what dead ones left; one of them keeps
-the ceiling over the tickets of Fluxo C for all, from the journal.
+the ceiling for all, from the journal.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from oraculo.runtime.effects.runner import EffectRunner
-from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
-from oraculo.runtime.kernel.ceiling.upkeep import CeilingUpkeep, ceiling_of
+from oraculo.runtime.kernel.ceiling.upkeep import CeilingUpkeep, ceiling_of, fleet_ceiling, has_fleet_ceiling
 from oraculo.runtime.kernel.commands import CommandQueue
 from oraculo.runtime.kernel.kernel import Kernel
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
@@ -40,9 +39,7 @@ def _assemble(
     timers: TimerLoop | None = None,
     takeover_delay: timedelta | None = None,
 ) -> Kernel:
-    states, ceiling, shared = States(ports.store), ceiling_of(options), ports.store.sharing
-    keeps = not (ports.broker.traits.volatile or ports.broker.forgets(options.tickets_queue))
-    limit = options.ceiling if keeps else None  # what a broker forgets is sent again by the process that recovers
+    states, ceiling = States(ports.store), ceiling_of(ports, options)
     effects = EffectRunner(
         ports,
         options,
@@ -51,14 +48,14 @@ def _assemble(
         filter_owed=states.filter_owed,
         look_at=states.look_at,
         ceiling=ceiling,
-        fleet_ceiling=shared is not None and limit is not None,
+        fleet_ceiling=has_fleet_ceiling(ports, options),
     )
     kernel = Kernel(ports, options, queue, states, effects, timers=timers, takeover_delay=takeover_delay)
-    if shared is not None and limit is not None:
-        fleet = JournalCeiling(shared, ports.clock, effects, limit)
+    fleet = fleet_ceiling(ports, options, effects)
+    if fleet is not None:
         effects.held_back_by_fleet = lambda: fleet.held_back
         kernel.add("ceiling of the fleet", fleet.run)
     if ceiling is not None:
-        upkeep = CeilingUpkeep(ceiling, ports, options.tickets_queue, states, effects.rescore)
+        upkeep = CeilingUpkeep(ceiling, ports, states, effects.rescore)
         kernel.add("ceiling", upkeep.run, prepare=upkeep.prepare)
     return kernel

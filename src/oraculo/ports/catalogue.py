@@ -48,6 +48,7 @@ class Query:
     after_run: int | None = None  # only newer ones
     limit: int = 50
     tenant: str | None = DEFAULT_TENANT  # None: of every tenant
+    limited: bool = False  # only those whose profile has a ceiling, or that were written before it was kept
 
 
 class Catalogue(Protocol):

@@ -136,9 +136,10 @@ class Journal(Protocol):
         they cannot be read any more."""
         ...
 
-    async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
+    async def tail(self, after: int, limit: int, tipo: str | None = None, *, limited: bool = False) -> list[Recorded]:
         """The steps of all runs beyond a position, in commit order and without gaps; with `tipo`, only those of
-        orchestrations of that type. What was erased has no events."""
+        orchestrations of that type, with `limited` only those that a ceiling may apply to (see Query). What was erased
+        has no events."""
         ...
 
     async def result(self, run: int) -> bytes | None:

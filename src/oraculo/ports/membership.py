@@ -64,9 +64,9 @@ class Takeover(Protocol):
         have woken them seems to be gone."""
         ...
 
-    async def owing(self, age: timedelta, limit: int, but: str | None = None) -> list[int]:
-        """List runs that owe something for longer than `age` without a break, the longest first; open runs of the type
-        `but` are left out."""
+    async def owing(self, age: timedelta, limit: int, *, unlimited: bool = False) -> list[int]:
+        """List runs that owe something for longer than `age` without a break, the longest first; with `unlimited`, open
+        runs whose profile has a ceiling are left out."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from oraculo.core.plan import Plan
@@ -20,6 +21,15 @@ from oraculo.simulation.watch import Watch
 from oraculo.wire import names, requests, strict_json
 
 _AWAY = (ProcessDiedError, StoreError, BusyError)
+
+
+def prioritised(rng: Random, masked: bool) -> dict[str, Any]:
+    """Named tasks of which some say how urgent they are, the first one always."""
+    body = plans.tasks_request(rng, masked)
+    for number, one in enumerate(body["tarefas"].values()):
+        if number == 0 or rng.random() < 0.5:
+            one["prioridade"] = rng.randint(1, 9)
+    return body
 
 
 @dataclass(slots=True)
@@ -39,6 +49,11 @@ class Client:
     async def run(self) -> None:
         rng, scene = self.scene.rng, self.scene
         await scene.sleep(0, scene.dials.horizon * 0.6)
+        if scene.is_fleet and rng.random() < 0.5:
+            self.body = {**prioritised(rng, scene.dials.masked), "correlation_id": self.name}
+            await self._ask(rng.random())
+            await self._end()
+            return
         if scene.ceiling is not None:
             await self._plan(plans.flow(rng, scene.dials.masked, plans.urgent(rng)))
             await self._end()

@@ -1,21 +1,32 @@
-"""Mutants of the ceiling over the tickets of Fluxo C: how many may be out, and who goes first."""
+"""Mutants of the ceiling: how many may be out, and who goes first; and of several processes that keep it together."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from typing import Any
 
+from oraculo.core.effects import Effect
+from oraculo.core.events import Event, TicketsDispatched
 from oraculo.core.flow.allocation import score_of_plan
 from oraculo.core.flow.outcome import flow_of
+from oraculo.core.flow.profile import Flow
 from oraculo.core.priority import urgency
 from oraculo.core.state import Orchestration
+from oraculo.core.step import react
+from oraculo.errors import FencedError
 from oraculo.ports.clock import Clock
 from oraculo.runtime.effects import runner
+from oraculo.runtime.effects.runner import EffectRunner
+from oraculo.runtime.kernel.ceiling import journal
 from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling, Order, Score
+from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
 from oraculo.simulation.mutants import Mutant, patched
+from oraculo.simulation.shared_store import ModelSharedStore
 
 _KINDS = ("ceiling-unmasked", "ceiling-masked")
+_FLEETS = ("fleet-unmasked", "fleet-masked")
 _let_out = ConcurrencyCeiling.let_out
 
 
@@ -93,6 +104,47 @@ def what_is_unwanted_takes_a_place() -> AbstractContextManager[None]:
     return patched((ConcurrencyCeiling, "due", due), (ConcurrencyCeiling, "settle", settle))
 
 
+def every_process_has_the_duty() -> AbstractContextManager[None]:
+    async def claim_duty(self: ModelSharedStore, name: str) -> str | None:
+        note = await _claim_duty(self, name)
+        return "" if note is None else note
+
+    async def note_duty(self: ModelSharedStore, name: str, note: str) -> None:
+        with suppress(FencedError):
+            await _note_duty(self, name, note)
+
+    _claim_duty, _note_duty = ModelSharedStore.claim_duty, ModelSharedStore.note_duty
+    return patched((ModelSharedStore, "claim_duty", claim_duty), (ModelSharedStore, "note_duty", note_duty))
+
+
+def a_successor_reads_no_note() -> AbstractContextManager[None]:
+    """What was let out and is not confirmed takes no place."""
+
+    async def take_over(self: JournalCeiling, _note: str) -> None:
+        await _take_over(self, "")
+
+    _take_over = JournalCeiling._take_over
+    return patched((JournalCeiling, "_take_over", take_over))
+
+
+def only_what_is_dispatched_is_owed() -> AbstractContextManager[None]:
+    """Another attempt that an operator gave, or that was taken back from a worker, waits for ever."""
+
+    def only_dispatched(events: Sequence[Event], state: Orchestration) -> list[Effect]:
+        return react([one for one in events if isinstance(one, TicketsDispatched)], state)
+
+    return patched((journal, "react", only_dispatched))
+
+
+def only_fluxo_c_has_the_ceiling_of_the_fleet() -> AbstractContextManager[None]:
+    def take(self: EffectRunner, state: Orchestration, tickets: Any) -> None:
+        self._fleet_ceiling = isinstance(state.plan.profile, Flow)
+        _take(self, state, tickets)
+
+    _take = EffectRunner._take_orders
+    return patched((EffectRunner, "_take_orders", take))
+
+
 MUTANTS = [
     Mutant("priority does not count", priority_does_not_count, _KINDS, 150),
     Mutant("first come, first served", first_come_first_served, _KINDS, 60),
@@ -103,4 +155,9 @@ MUTANTS = [
     Mutant("a restart counts nothing", a_restart_counts_nothing, _KINDS, 100),
     Mutant("places are never given back", places_are_never_given_back, _KINDS, 30),
     Mutant("what is unwanted takes a place", what_is_unwanted_takes_a_place, _KINDS, 100),
+    Mutant("a fleet lets out one more than may", one_more_than_may, _FLEETS, 30),
+    Mutant("every process has the duty of the ceiling", every_process_has_the_duty, _FLEETS, 60),
+    Mutant("a successor reads no note", a_successor_reads_no_note, _FLEETS, 200),
+    Mutant("a fleet owes only what is dispatched", only_what_is_dispatched_is_owed, _FLEETS, 60),
+    Mutant("only Fluxo C has the ceiling of a fleet", only_fluxo_c_has_the_ceiling_of_the_fleet, _FLEETS, 60),
 ]

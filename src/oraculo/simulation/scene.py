@@ -68,7 +68,8 @@ class Scene:
         self.forger: Forger | None = None  # set: orders have tokens, and answers need them
         self.shapes = False  # requests have maps, loops, waits and children
         self.chooses = False  # all workers lease, and tickets are given to those that are best for them
-        self.ceiling: int | None = None  # tickets of Fluxo C that may be out at once
+        self.ceiling: int | None = None  # tickets of plans with priorities that may be out at once
+        self.is_fleet = False  # several processes keep that ceiling together, and plans may be named tasks
         self.breaker: BreakerRules | None = None  # set: destinations have breakers
         self.on_breaker: Callable[[DestinationBreaker], None] | None = None  # told of each that is written
         self.broken: set[str] = set()  # sources and executors that fail just now

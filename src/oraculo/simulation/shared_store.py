@@ -271,10 +271,10 @@ class ModelSharedStore:
         sql = "SELECT run FROM runs WHERE wake_at < ? ORDER BY wake_at LIMIT ?"
         return [run for (run,) in self._database.ask(sql, (to_micros(self._database.now() - grace), limit))]
 
-    async def owing(self, age: timedelta, limit: int, but: str | None = None) -> list[int]:
+    async def owing(self, age: timedelta, limit: int, *, unlimited: bool = False) -> list[int]:
         database, owing = self._database, self._database.owes()
-        spared = database.ask("SELECT run FROM runs WHERE tipo = ? AND closed_at IS NULL", (but,))
-        others = {run for (run,) in spared}
+        spared = database.ask("SELECT run FROM runs WHERE limited = 1 AND closed_at IS NULL", ())
+        others = {run for (run,) in spared} if unlimited else set()
         old = [run for run, since in database.owed_since.items() if since < database.now() - age]
         return sorted((run for run in old if run in owing and run not in others), key=database.owed_since.__getitem__)[
             :limit

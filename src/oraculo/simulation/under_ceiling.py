@@ -1,7 +1,8 @@
-"""What must hold of orders of Fluxo C while not all of them may go: how many are out, and who goes first.
+"""What must hold of orders of plans with priorities while not all of them may go: how many are out, and who goes first.
 
 Only what one life of the process can know is asked of it: orders that an earlier life sent and never heard of again are
-not counted, and what it recovered comes in the order in which it was recovered.
+not counted, and what it recovered comes in the order in which it was recovered. Of several processes that keep a
+ceiling together more is asked: what any of them ever sent counts, whichever of them dies or stands still.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class CeilingWatch:
 
     def begin(self, life: Alive) -> None:
         """A new life counts what is with workers already."""
+        if self._scene.is_fleet:
+            return
         self._life = life.number
         self._waiting.clear()
         self._priorities.clear()
@@ -65,7 +68,7 @@ class CeilingWatch:
         }
 
     def committed(self, recorded: Recorded) -> None:
-        if self._scene.ceiling is None:
+        if self._scene.ceiling is None or self._scene.is_fleet:
             return
         for event in recorded.events:
             if isinstance(event, TicketsDispatched) and event.attempt == 1:
@@ -84,7 +87,10 @@ class CeilingWatch:
 
     def publishing(self, order: Order, life: Alive) -> None:
         limit = self._scene.ceiling
-        if limit is None or life.number != self._life or order in self._out or not self._wanted(order):
+        is_other_life = life.number != self._life and not self._scene.is_fleet
+        if limit is None or is_other_life or order in self._out or not self._wanted(order):
+            return
+        if not self._states[order[0]].plan.profile.has_ceiling:
             return
         self._out = {one for one in self._out if self._wanted(one)} | {order}
         self._scene.count("orders under a ceiling")

@@ -55,7 +55,8 @@ class World:
     answers need them, and a forger answers without; or "breaker": destinations fail for a while, and their breakers
     open; or "plans": requests have maps, loops, waits and children, and an operator signals and decides; or "replicas":
     several processes share a database, and each dies and freezes by itself; or "chosen": all workers lease, and tickets
-    are given to those that are best for them."""
+    are given to those that are best for them; or "fleet": as "ceiling", with several processes on a database,
+    and plans of named tasks."""
 
     def __init__(self, seed: int, loop: VirtualLoop, trace: Trace, *, masked: bool, what: str = "engine") -> None:
         rng = Random(f"{what} {seed} {masked}")
@@ -64,11 +65,11 @@ class World:
             dials = replace(dials, volatile=False, broker_down_every=dials.broker_down_every or 4)
         if what == "replicas":
             dials = replace(dials, volatile=False, crash_every=dials.crash_every or 6)
-        if what == "ceiling":
+        if what in ("ceiling", "fleet"):
             dials = replace(dials, volatile=False, lossy=False, broker_down_every=0, lost_confirm=0)
         self.scene = Scene(rng, loop, trace, dials)
-        if what == "ceiling":
-            self.scene.ceiling = rng.randint(1, 3)
+        if what in ("ceiling", "fleet"):
+            self.scene.ceiling, self.scene.is_fleet = rng.randint(1, 3), what == "fleet"
         if what == "breaker":
             self.scene.breaker = BREAKER
         self.scene.shapes = what == "plans"
@@ -85,7 +86,7 @@ class World:
         names_of_models = ("one", "two") if what == "brokers" else ("model",)
         self.models = [ModelBroker(self.scene, name) for name in names_of_models]
         self.process = Process(self.scene, self.store, self.watch, self.models)
-        if what == "replicas":
+        if what in ("replicas", "fleet"):
             self.scene.freezes = rng.choice((0, 0.02, 0.1))
             self.process = Fleet(self.scene, self.store, self.watch, self.models, rng.randint(2, 3))
         if what == "breaker" and rng.random() < FLEETS_SHARE and not dials.volatile:

@@ -32,7 +32,7 @@ Row = Sequence[Any]
 COPY_CHUNK_ROWS = 1000
 TABLES = {
     "runs": "run, correlation_id, fingerprint, tipo, status, version, created_at, closed_at, wake_at, owes, total,"
-    " open, failed, deadline, owner, rotulos, paused_at, tenant",
+    " open, failed, deadline, owner, rotulos, paused_at, tenant, limited",
     "run_destinos": "destino, run, failed",
     "run_rotulos": "rotulo, run",
     "run_origins": "origin, run",

@@ -28,6 +28,7 @@ COLUMNS = (
 )
 # A run gets its number, which holds the time, a little before it is recorded as created.
 _RUN_NUMBER_LEAD_US = 600_000_000  # microseconds
+MAY_BE_LIMITED = "coalesce(runs.limited, 1) = 1"  # its plan has a ceiling, or was written before this was kept
 _PREFIX_INDEX_MIN_CHARS = 4  # letters of a prefix from which on its index is worth more than the order of runs
 _FAILED_STATUSES = (Status.ERRO, Status.TIMEOUT)
 
@@ -47,6 +48,11 @@ def row_of(state: Orchestration) -> list[Any]:
         failed,
         len(state.tickets),
     ]
+
+
+def limited_of(state: Orchestration) -> int:
+    """1 when the profile of the plan has a ceiling, else 0. It is so from the beginning to the end of a run."""
+    return int(state.plan.profile.has_ceiling)
 
 
 def retries_query(mark: str) -> str:
@@ -133,6 +139,15 @@ def lag_query(mark: str, tipo: str | None) -> str:
     FROM (SELECT max(position) AS position FROM journal) AS last LEFT JOIN ({first}) AS unread ON true"""
 
 
+def tail_condition(mark: str, tipo: str | None, limited: bool) -> str:
+    """The condition that a step is of an orchestration of this type, which `mark` stands for, and may have a
+    ceiling."""
+    parts = ([] if tipo is None else [f"runs.tipo = {mark}"]) + ([MAY_BE_LIMITED] if limited else [])
+    if not parts:
+        return ""
+    return f" AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND {' AND '.join(parts)})"
+
+
 def lag(after: int, row: Sequence[Any]) -> Lag:
     """The row that `lag_query` gives for the cursor at `after`."""
     last, unread, at = row
@@ -191,6 +206,8 @@ def _one(query: Query, mark: str, columns: str, statuses: Sequence[Status]) -> t
         values += [status.value for status in statuses]
     if query.paused is not None:
         where.append(f"paused_at IS {'NOT ' if query.paused else ''}NULL")
+    if query.limited:
+        where.append(MAY_BE_LIMITED)
     if query.tipo is not None:
         where.append(f"tipo = {mark}")
         values.append(query.tipo)

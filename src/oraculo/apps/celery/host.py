@@ -19,7 +19,6 @@ from oraculo.backoff import backoff
 from oraculo.bootstrap.roles import Role
 from oraculo.core.access import BROKER
 from oraculo.core.effects import Effect, Notify, Publish
-from oraculo.core.flow.cognitive import TIPO
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
 from oraculo.engines.celery_engine.routes import PREFIX
@@ -138,7 +137,7 @@ class Host:
         dead, owing = await store.rescue()
         for member in dead:
             log.warning("took over from a dead process", replica=member.name, slot=member.slot, owing=len(owing))
-        lost = self._not_lately(await store.owing(LOST_AFTER, OWING_MAX_RUNS, TIPO))  # plans are the ceiling's
+        lost = self._not_lately(await store.owing(LOST_AFTER, OWING_MAX_RUNS, unlimited=True))  # the ceiling's are its
         await engine.send_again([*owing, *lost])
         overdue = await store.overdue(timedelta(), OVERDUE_MAX_RUNS)  # no other process looks after deadlines
         await engine.submit(wakes(overdue))

@@ -40,7 +40,6 @@ class Spec(TaskSpec):
 class Flow(Profile):
     """Of a whole plan. `document` is the cognitive plan as it came, JSON text; the core never looks inside."""
 
-    has_journal_ceiling: ClassVar[bool] = True
     has_specs: ClassVar[bool] = True
 
     plan_id: str

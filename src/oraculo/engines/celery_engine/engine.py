@@ -20,7 +20,7 @@ from oraculo.engines.celery_engine.application import verify
 from oraculo.engines.celery_engine.effects import CeleryEffectRunner, TaskSender
 from oraculo.engines.celery_engine.routes import results_queue
 from oraculo.ports.work import Fate, Outcome, Work
-from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
+from oraculo.runtime.kernel.ceiling.upkeep import fleet_ceiling, has_fleet_ceiling
 from oraculo.runtime.kernel.commands import CommandQueue
 from oraculo.runtime.kernel.kernel import Kernel
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
@@ -35,13 +35,10 @@ def celery_engine(ports: KernelPorts, options: KernelOptions, app: Celery) -> Ke
     """Assemble the engine of `oraculo up`. One process of the fleet at a time has the ceiling."""
     verify(app)
     queue, states, sender = CommandQueue(), States(ports.store), TaskSender(app, ports.clock)
-    shared = ports.store.sharing
-    ceiling: JournalCeiling | None = None
-    if options.ceiling is not None and shared is not None:
-        ceiling = JournalCeiling(shared, ports.clock, sender, options.ceiling)
+    ceiling = fleet_ceiling(ports, options, sender)
     effects = CeleryEffectRunner(
         sender,
-        scheduled(options),
+        scheduled(ports, options),
         lambda: 0 if ceiling is None else ceiling.held_back,
         report=queue.enqueue,
         children=ports.children,
@@ -70,7 +67,7 @@ def celery_front(ports: KernelPorts, options: KernelOptions, app: Celery) -> Ker
     queue, states = CommandQueue(), States(ports.store)
     effects = CeleryEffectRunner(
         TaskSender(app, ports.clock),
-        scheduled(options),
+        scheduled(ports, options),
         report=queue.enqueue,
         children=ports.children,
         policies=ports.policies,
@@ -78,11 +75,11 @@ def celery_front(ports: KernelPorts, options: KernelOptions, app: Celery) -> Ker
     return Kernel(ports, options, queue, states, effects, stop_patience_s=STOP_PATIENCE_S)
 
 
-def scheduled(options: KernelOptions) -> Callable[[Orchestration], bool]:
+def scheduled(ports: KernelPorts, options: KernelOptions) -> Callable[[Orchestration], bool]:
     """Return what says of an orchestration whether the ceiling sends its orders."""
-    if options.ceiling is None:
+    if not has_fleet_ceiling(ports, options):
         return lambda _state: False
-    return lambda state: state.plan.profile.has_journal_ceiling
+    return lambda state: state.plan.profile.has_ceiling
 
 
 class AnswerHandover:

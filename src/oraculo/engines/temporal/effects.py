@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from oraculo.core.commands import ConfirmDispatch, RecordDelivery, RecordResult
-from oraculo.core.effects import AskPolicies, Effect, EndChildren, Evaluate, Notify, Recall
+from oraculo.core.effects import AskPolicies, Effect, EndChildren, Evaluate, Notify, Publish, Recall
 from oraculo.core.events import DispatchConfirmed, Event, NoticeDelivered, NoticeFailed, NoticeGivenUp
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import parse_ticket_id
@@ -22,6 +23,7 @@ from oraculo.ports.work import Work
 from oraculo.runtime.effects.owed import FilterOwed, LookAt, OwedOrder, StillOwed
 from oraculo.runtime.effects.runner import EffectRunner
 from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling
+from oraculo.runtime.kernel.ceiling.upkeep import has_fleet_ceiling
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
 
 Order = tuple[int, int]  # position and attempt
@@ -52,6 +54,7 @@ class IdempotentEffectRunner:
         look_at: LookAt,
         ceiling: ConcurrencyCeiling[OwedOrder] | None = None,
     ) -> None:
+        self._fleet_ceiling = has_fleet_ceiling(ports, options)
         self._runner = EffectRunner(
             ports,
             options,
@@ -60,6 +63,7 @@ class IdempotentEffectRunner:
             filter_owed=filter_owed,
             look_at=look_at,
             ceiling=ceiling,
+            fleet_ceiling=self._fleet_ceiling,
             confirm_delay_s=0.0,
         )
         self._report = report
@@ -76,6 +80,20 @@ class IdempotentEffectRunner:
 
     def _all_new(self, state: Orchestration, effects: Iterable[Effect]) -> list[Effect]:
         return [effect for given in effects if (effect := self._new(state, given)) is not None]
+
+    @property
+    def failing_since(self) -> datetime | None:
+        """Since when nothing can be published."""
+        return self._runner.failing_since
+
+    def order(self, state: Orchestration, tickets: Iterable[Order]) -> None:
+        """Publish orders that the ceiling of the fleet lets out. That a broker has them is told to the workflow: no
+        activity waits for it."""
+        self._runner.order(state, tickets)
+
+    def held_back_by(self, fleet: Callable[[], int]) -> None:
+        """Show what waits for the ceiling of the fleet, in the process that has it."""
+        self._runner.held_back_by_fleet = fleet
 
     def settled(self, state: Orchestration) -> None:
         self._runner.settled(state)
@@ -112,6 +130,8 @@ class IdempotentEffectRunner:
             return effect
         if isinstance(effect, Evaluate | AskPolicies | EndChildren | Recall):
             return effect
+        if self._fleet_ceiling and isinstance(effect, Publish) and state.plan.profile.has_ceiling:
+            return None  # the ceiling has it from the journal
         if state.pauses != sent.pauses:  # what a pause kept from being sent is sent now
             sent.orders = {order: True for order, confirmed in sent.orders.items() if confirmed}
             sent.pauses = state.pauses
@@ -141,6 +161,8 @@ class IdempotentEffectRunner:
         """Return whether an activity here waits for this outcome and will record it."""
         match work.command:
             case ConfirmDispatch(tickets):
+                if not all(order in sent.orders for order in tickets):  # the ceiling of the fleet sent it
+                    return False
                 sent.orders.update(dict.fromkeys(tickets, True))
             case RecordDelivery():
                 return False

@@ -23,7 +23,7 @@ from oraculo.engines.temporal.router import WorkflowRouter
 from oraculo.engines.temporal.workflows import Workflows
 from oraculo.ports.engine import EngineStatus, Outage
 from oraculo.ports.work import Outcome, Work
-from oraculo.runtime.kernel.ceiling.upkeep import CeilingUpkeep, ceiling_of
+from oraculo.runtime.kernel.ceiling.upkeep import CeilingUpkeep, ceiling_of, fleet_ceiling
 from oraculo.runtime.kernel.commands import CommandQueue
 from oraculo.runtime.kernel.kernel import Kernel, cancelled
 from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
@@ -40,6 +40,10 @@ def temporal_engine(
     engine = TemporalEngine(ports, options, address, tracing)
     engine.kernel.add("temporal", partial(engine.connection.run, activities_of(engine.activities)))
     engine.kernel.add("overdue", engine.router.signal_overdue)
+    fleet = fleet_ceiling(ports, options, engine.effects)
+    if fleet is not None:
+        engine.effects.held_back_by(lambda: fleet.held_back)
+        engine.kernel.add("ceiling of the fleet", fleet.run)
     return engine
 
 
@@ -58,11 +62,11 @@ class TemporalEngine:
     def __init__(
         self, ports: KernelPorts, options: KernelOptions, address: Address, tracing: Tracing | None = None
     ) -> None:
-        queue, states, ceiling = CommandQueue(), States(ports.store), ceiling_of(options)
+        queue, states, ceiling = CommandQueue(), States(ports.store), ceiling_of(ports, options)
         self.connection = TemporalConnection(address, ports.clock, options.name, tracing)
         workflows = Workflows(self.connection, ports.clock, states)
         self.router = WorkflowRouter(queue, states, workflows, ports.store, ports.clock)
-        effects = IdempotentEffectRunner(
+        self.effects = effects = IdempotentEffectRunner(
             ports, options, self.router.enqueue, states.still_owed, states.filter_owed, states.look_at, ceiling
         )
         by_hand = ports.signatures is None or not ports.signatures.answers_signed
@@ -74,7 +78,7 @@ class TemporalEngine:
         self.kernel = Kernel(ports, options, queue, states, effects, decider=decider, guard=guard)
         self.kernel.add("forward", self.router.run)
         if ceiling is not None:
-            upkeep = CeilingUpkeep(ceiling, ports, options.tickets_queue, states, effects.rescore)
+            upkeep = CeilingUpkeep(ceiling, ports, states, effects.rescore)
             self.kernel.add("ceiling", upkeep.run, prepare=upkeep.prepare)
 
     # -- life --------------------------------------------------------------------------------------------------------

@@ -42,9 +42,9 @@ log = structlog.get_logger("oraculo.perform")
 
 class EffectRunner:
     """`report` takes the commands that outcomes become; `still_owed` filters out orders that are known to be settled,
-    `filter_owed` asks the store as well, `look_at` what others wrote there; `ceiling` holds orders of Fluxo C back
-    while too many tickets are with workers; with `fleet_ceiling` those of plans that a journal can tell apart come from
-    the ceiling of the fleet instead (`order`)."""
+    `filter_owed` asks the store as well, `look_at` what others wrote there; `ceiling` holds orders of plans that
+    have one back while too many tickets are with workers; with `fleet_ceiling` they come from that of the fleet instead
+    (`order`)."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class EffectRunner:
         self._publisher.go()
 
     def _take_orders(self, state: Orchestration, tickets: Sequence[tuple[int, int]]) -> None:
-        if self._fleet_ceiling and state.plan.profile.has_journal_ceiling:
+        if self._fleet_ceiling and state.plan.profile.has_ceiling:
             return
         now = self._clock.now()
         ceiling = self._ceiling if state.plan.profile.has_ceiling else None
@@ -254,7 +254,7 @@ class EffectRunner:
         """Send what was kept and may go now, as far as it is still wanted."""
         released = self._held.release()
         ceiling = self._ceiling
-        self._publisher.add_wanted([one for one in released if ceiling is None or not self._is_limited(one)])
+        self._publisher.add_wanted([one for one in released if not self._is_limited(one)])
         for owed in released:
             if ceiling is not None and self._is_limited(owed):
                 score = score_of(owed.state, owed.position, owed.since, self._clock, self._priorities)
@@ -264,8 +264,7 @@ class EffectRunner:
 
     def _is_limited(self, owed: OwedOrder) -> bool:
         """Return whether the ceiling of this process holds it back."""
-        profile = owed.state.plan.profile
-        return profile.has_ceiling and not (self._fleet_ceiling and profile.has_journal_ceiling)
+        return self._ceiling is not None and owed.state.plan.profile.has_ceiling
 
     async def _all_wanted(self, owed: Sequence[OwedOrder]) -> Sequence[OwedOrder]:
         """Filter out orders that their tickets need no longer. While the store is away all are kept."""

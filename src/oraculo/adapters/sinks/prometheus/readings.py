@@ -118,7 +118,11 @@ class Readings:
         paused = now.get("paused")
         yield _gauge("orchestration_orders_paused", "Orders that wait because their destination is paused", paused)
         held = now.get("held_back")
-        yield _gauge("orchestration_tickets_held_back", "Tickets of Fluxo C that wait for room under the ceiling", held)
+        yield _gauge(
+            "orchestration_tickets_held_back",
+            "Tickets of Fluxo C, and of plans with priorities, that wait for room under the ceiling",
+            held,
+        )
         yield _gauge_of(
             "orchestration_sla_remaining_seconds",
             "Time that the most urgent open orchestration of a risk band has left; negative when it is late",

@@ -10,6 +10,7 @@ from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, t
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
 from oraculo.adapters.stores.postgres.connections import Connection, fetch
 from oraculo.adapters.stores.sealed_rows import beyond, by_run, recorded, result_of
+from oraculo.adapters.stores.shared_sql import tail_condition
 from oraculo.adapters.stores.unique_key_rows import FORGET_ENDED, FORGET_OLD, MARK_FORGOTTEN, READ, holder_of
 from oraculo.ports.journal import Key, Live, Recorded
 from oraculo.ports.unique_keys import KeyHolder
@@ -57,8 +58,10 @@ async def events(connection: Connection, run: int, after: int, limit: int, seali
     return beyond((recorded(row, sealing) for row in rows), after)
 
 
-async def tail(connection: Connection, after: int, limit: int, tipo: str | None, sealing: Sealing) -> list[Recorded]:
-    only = "" if tipo is None else " AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND runs.tipo = %s)"
+async def tail(
+    connection: Connection, after: int, limit: int, tipo: str | None, limited: bool, sealing: Sealing
+) -> list[Recorded]:
+    only = tail_condition("%s", tipo, limited)
     sql = f"{_STEPS} WHERE position > %s{only} ORDER BY position LIMIT %s"
     rows = await fetch(connection, sql, (after, *((tipo,) if tipo else ()), limit))
     return [recorded(row, sealing) for row in rows]

@@ -102,11 +102,11 @@ async def overdue(connection: Connection, grace: timedelta, limit: int) -> list[
     return [run for (run,) in await fetch(connection, sql, (grace // _MICROSECOND, limit))]
 
 
-async def owing(connection: Connection, age: timedelta, limit: int, but: str | None) -> list[int]:
+async def owing(connection: Connection, age: timedelta, limit: int, unlimited: bool) -> list[int]:
     sql = """
     SELECT run FROM runs WHERE owes > 0 AND owed_at < (SELECT oraculo_now()) - %s
-    AND (%s::text IS NULL OR closed_at IS NOT NULL OR tipo IS DISTINCT FROM %s) ORDER BY owed_at LIMIT %s"""
-    return [run for (run,) in await fetch(connection, sql, (age // _MICROSECOND, but, but, limit))]
+    AND (NOT %s OR closed_at IS NOT NULL OR limited IS DISTINCT FROM 1) ORDER BY owed_at LIMIT %s"""
+    return [run for (run,) in await fetch(connection, sql, (age // _MICROSECOND, unlimited, limit))]
 
 
 async def open_runs(connection: Connection) -> int:

@@ -162,8 +162,8 @@ class PostgresStore(
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
         return await self._open(lambda c: journal.events(c, run, after, limit, self.sealing))
 
-    async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
-        return await self._open(lambda c: journal.tail(c, after, limit, tipo, self.sealing))
+    async def tail(self, after: int, limit: int, tipo: str | None = None, *, limited: bool = False) -> list[Recorded]:
+        return await self._open(lambda c: journal.tail(c, after, limit, tipo, limited, self.sealing))
 
     async def result(self, run: int) -> bytes | None:
         return await self._open(lambda c: journal.result(c, run, self.sealing))
@@ -363,8 +363,8 @@ class PostgresStore(
     async def overdue(self, grace: timedelta, limit: int) -> list[int]:
         return await self._pool.read(lambda c: members.overdue(c, grace, limit))
 
-    async def owing(self, age: timedelta, limit: int, but: str | None = None) -> list[int]:
-        return await self._pool.read(lambda c: members.owing(c, age, limit, but))
+    async def owing(self, age: timedelta, limit: int, *, unlimited: bool = False) -> list[int]:
+        return await self._pool.read(lambda c: members.owing(c, age, limit, unlimited))
 
     # -- shared view ---------------------------------------------------------------------------------------------------
 

@@ -26,12 +26,12 @@ from oraculo.ports.journal import Batch, LockRequest
 from oraculo.wire import records
 
 _RUN = "run, status, version, closed_at, wake_at, owes, open, failed, total"
-_NEW = "correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant"
+_NEW = "correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant, limited"
 _NEW_RUNS = f"""
 INSERT INTO runs ({_RUN}, {_NEW}, hands, owed_at)
 SELECT k.*, CASE WHEN k.owes > 0 THEN ARRAY[m.slot] ELSE '{{}}' END, CASE WHEN k.owes > 0 THEN m.now END
 FROM (SELECT %s::smallint, oraculo_now()) AS m (slot, now),
-  unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, {_NEW})"""
+  unnest(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) AS k ({_RUN}, {_NEW})"""
 _FAILURES = """
 UPDATE run_destinos SET failed = k.failed FROM unnest(%s, %s, %s) AS k (destino, run, failed)
 WHERE run_destinos.destino = k.destino AND run_destinos.run = k.run"""
@@ -117,9 +117,9 @@ class BatchRows:
                 plan = state.plan
                 name, at = state.correlation_id, to_micros(state.started_at)
                 deadline, owner = to_micros_or_none(state.deadline), shared_sql.owner_of(state)
-                labels = shared_sql.labels_of(state)
+                labels, limited = shared_sql.labels_of(state), shared_sql.limited_of(state)
                 self.new.append(
-                    [*row, name, state.fingerprint, plan.tipo, at, deadline, owner, labels, tenant_of(name)]
+                    [*row, name, state.fingerprint, plan.tipo, at, deadline, owner, labels, tenant_of(name), limited]
                 )
                 self.labels.extend(shared_sql.label_rows(state))
                 if state.origin is not None:
@@ -149,7 +149,7 @@ class BatchRows:
         if self.key_ids:
             found.append((_KEYS_HELD, (Texts(self.key_ids), len(self.key_ids))))
         if self.new:
-            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnnntttnnttt"))))
+            found.append((_NEW_RUNS, (slot, *_columns(self.new, "ntnnnnnnntttnntttn"))))
         if self.destinos:  # plans that only wait have none
             found.append((_DESTINOS, _columns(self.destinos, "tn")))
         if self.labels:

@@ -10,6 +10,7 @@ import apsw
 from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
 from oraculo.adapters.stores.sealed_rows import beyond, by_run, recorded, result_of
+from oraculo.adapters.stores.shared_sql import tail_condition
 from oraculo.adapters.stores.sqlite.connections import fetch, json_list
 from oraculo.adapters.stores.sqlite.ended_runs import delete_runs
 from oraculo.adapters.stores.unique_key_rows import NEWEST, READ, holder_of
@@ -75,8 +76,10 @@ def events(connection: apsw.Connection, run: int, after: int, limit: int, sealin
     return beyond((recorded(row, sealing) for row in fetch(connection, sql, (run, after + 1, limit))), after)
 
 
-def tail(connection: apsw.Connection, after: int, limit: int, tipo: str | None, sealing: Sealing) -> list[Recorded]:
-    only = "" if tipo is None else " AND EXISTS (SELECT 1 FROM runs WHERE runs.run = journal.run AND runs.tipo = ?3)"
+def tail(
+    connection: apsw.Connection, after: int, limit: int, tipo: str | None, limited: bool, sealing: Sealing
+) -> list[Recorded]:
+    only = tail_condition("?3", tipo, limited)
     sql = f"{_STEPS} WHERE position > ?1{only} ORDER BY position LIMIT ?2"
     values = (after, limit) if tipo is None else (after, limit, tipo)
     return [recorded(row, sealing) for row in fetch(connection, sql, values)]

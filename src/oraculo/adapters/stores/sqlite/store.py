@@ -156,8 +156,8 @@ class SqliteStore(SqliteTenants, SqliteUsers, SqliteDestinations, SqliteEndedRun
     async def events(self, run: int, after: int, limit: int) -> list[Recorded]:
         return await self._open(lambda c: journal.events(c, run, after, limit, self.sealing))
 
-    async def tail(self, after: int, limit: int, tipo: str | None = None) -> list[Recorded]:
-        return await self._open(lambda c: journal.tail(c, after, limit, tipo, self.sealing))
+    async def tail(self, after: int, limit: int, tipo: str | None = None, *, limited: bool = False) -> list[Recorded]:
+        return await self._open(lambda c: journal.tail(c, after, limit, tipo, limited, self.sealing))
 
     async def result(self, run: int) -> bytes | None:
         return await self._open(lambda c: journal.result(c, run, self.sealing))

@@ -27,10 +27,10 @@ INSERT INTO journal (run, first, at, events, format)
 SELECT value->>0, value->>1, value->>2, value->>3, {records.FORMAT} FROM json_each(?)"""
 _NEW_RUNS = """
 INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed, total,
-                  correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant)
+                  correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant, limited)
 SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8,
        value->>10, value->>11, value->>12, value->>13, value->>14, value->>15, value->>16,
-       value->>17 FROM json_each(?)"""
+       value->>17, value->>18 FROM json_each(?)"""
 _DESTINOS = "INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?)"
 _LABELS = "INSERT INTO run_rotulos (rotulo, run) SELECT value->>0, value->>1 FROM json_each(?)"
 _ORIGINS = "INSERT INTO run_origins (origin, run) SELECT value->>0, value->>1 FROM json_each(?)"
@@ -106,7 +106,7 @@ def statements(batch: Batch, sealing: Sealing) -> Statements:
             plan = state.plan
             row += [state.correlation_id, state.fingerprint, plan.tipo, to_micros(state.started_at)]
             row += [to_micros_or_none(state.deadline), shared_sql.owner_of(state), shared_sql.labels_of(state)]
-            row.append(tenant_of(state.correlation_id))
+            row += [tenant_of(state.correlation_id), shared_sql.limited_of(state)]
             new.append(row)
             destinos.extend([queue, run] for queue in plan.queues)
             labels.extend(shared_sql.label_rows(state))

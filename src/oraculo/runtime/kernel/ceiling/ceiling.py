@@ -47,7 +47,7 @@ class ConcurrencyCeiling(Generic[T]):
         self.limit = limit
         self._waiting: list[tuple[float, int, Order, Score, T]] = []  # -score, when it came, order, score, what
         self._placed: list[tuple[Order, T]] = []  # those that have a place already
-        self._held: set[tuple[int, int]] = set()  # (run, position) of those that wait
+        self._held: dict[tuple[int, int], int] = {}  # (run, position) of those that wait → attempt
         self._count = count()
         self._out: dict[int, dict[int, int]] = {}  # run → positions that are with workers → attempt
         self.out = 0
@@ -59,7 +59,7 @@ class ConcurrencyCeiling(Generic[T]):
         """Keep an order until it may go. One that was let out before a pause, and may have been sent, has its place
         still: it goes next, whether there is room or not, and True is returned."""
         run, position, attempt = order
-        self._held.add((run, position))
+        self._held[run, position] = attempt
         if self._out.get(run, {}).get(position) == attempt:
             self._placed.append((order, what))
             return True
@@ -74,16 +74,21 @@ class ConcurrencyCeiling(Generic[T]):
             del positions[position]
             self.out -= 1
 
-    def holds(self, run: int, position: int) -> bool:
-        """Return whether the order of this ticket waits here."""
-        return (run, position) in self._held
+    def holds(self, run: int, position: int, attempt: int | None = None) -> bool:
+        """Return whether the order of this ticket, or of this attempt of it, waits here."""
+        held = self._held.get((run, position))
+        return held is not None and attempt in (None, held)
+
+    def _released(self, order: Order) -> None:
+        if self.holds(*order):
+            del self._held[order[:2]]
 
     def due(self, wanted: Callable[[T], bool]) -> list[T]:
         """Return what may go now, the most urgent first. What is not wanted any more is forgotten on the way."""
         due = self._due_again(wanted)
         while self._waiting and self.out < self.limit:
             _, _, order, _, what = heappop(self._waiting)
-            self._held.discard(order[:2])
+            self._released(order)
             if wanted(what):
                 self.let_out(order)
                 due.append(what)
@@ -91,7 +96,8 @@ class ConcurrencyCeiling(Generic[T]):
 
     def _due_again(self, wanted: Callable[[T], bool]) -> list[T]:
         placed, self._placed = self._placed, []
-        self._held.difference_update(order[:2] for order, _ in placed)
+        for order, _ in placed:
+            self._released(order)
         return [what for _, what in placed if wanted(what)]
 
     def let_out(self, order: Order) -> None:
@@ -104,7 +110,8 @@ class ConcurrencyCeiling(Generic[T]):
     def with_workers(self, state: Orchestration, forgotten: Callable[[str], bool] = lambda _queue: False) -> None:
         """Count what is with workers already, after a restart, if not in a queue that was forgotten."""
         for position, ticket in enumerate(state.tickets):
-            if ticket.running and not forgotten(state.plan.tasks[position].queue):
+            task = state.plan.tasks[position]
+            if ticket.running and task.kind.is_sent and not forgotten(task.queue):
                 self.let_out((state.run, position, ticket.attempt))
 
     def settle(self, state: Orchestration) -> None:
@@ -123,7 +130,8 @@ class ConcurrencyCeiling(Generic[T]):
             (-score(), n, order, score, what) for _, n, order, score, what in self._waiting if wanted(what)
         ]
         self._placed = [(order, what) for order, what in self._placed if wanted(what)]
-        self._held = {order[:2] for _, _, order, _, _ in self._waiting} | {order[:2] for order, _ in self._placed}
+        waiting = [order for _, _, order, _, _ in self._waiting] + [order for order, _ in self._placed]
+        self._held = {(run, position): attempt for run, position, attempt in waiting}
         heapify(self._waiting)
 
     @property

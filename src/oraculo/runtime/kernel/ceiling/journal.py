@@ -1,4 +1,5 @@
-"""The ceiling of a whole fleet, fed by the journal: one process at a time says which tickets of Fluxo C may go.
+"""The ceiling of a whole fleet, fed by the journal: one process at a time says which tickets may go, of all plans whose
+profile has a ceiling.
 
 Any process may step any plan, so none of them knows what the others have with workers; the journal does. The process
 whose duty it is reads it, keeps the plans that are open in memory, and hands on what the ceiling lets out. That is
@@ -16,27 +17,21 @@ from typing import Protocol
 import orjson
 import structlog
 
-from oraculo.core.effects import owed_orders
-from oraculo.core.events import (
-    DispatchConfirmed,
-    OrchestrationResumed,
-    OrchestrationStarted,
-    PriorityChanged,
-    TicketsDispatched,
-)
-from oraculo.core.flow.cognitive import TIPO
+from oraculo.core.effects import Publish, owed_orders
+from oraculo.core.events import DispatchConfirmed, OrchestrationStarted, PriorityChanged
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
+from oraculo.core.step import react
 from oraculo.errors import StoreError
 from oraculo.ports.clock import Clock
 from oraculo.ports.journal import Recorded
 from oraculo.ports.store import SharedStore
-from oraculo.runtime.flow.open_plans import open_plans
+from oraculo.runtime.flow.open_plans import open_limited
 from oraculo.runtime.kernel.ceiling.ceiling import ConcurrencyCeiling, Order, score_of
 
 log = structlog.get_logger("oraculo.ceiling")
 
-DUTY = "fluxo_c_ceiling"
+DUTY = "fluxo_c_ceiling"  # as it is written in databases
 JOURNAL_PAGE_STEPS = 256
 POLL_MAX_S = 0.5  # between two looks
 POLL_MIN_S = 0.02
@@ -126,14 +121,14 @@ class JournalCeiling:
         """Count what is running, and what was let out as long as it is owed: the latter is sent again at once."""
         self._begin_anew()
         self._read = (await self._store.lag(0)).end
-        async for state in open_plans(self._store):
+        async for state in open_limited(self._store):
             self._states[state.run] = state
         noted = {tuple(order) for order in orjson.loads(note or "[]")}
         for run in sorted(self._states):
             state = self._states[run]
             self._ceiling.with_workers(state)
-            for position in sorted(state.owed):
-                order = (run, position, state.tickets[position].attempt)
+            for position, attempt in _messages(state, owed_orders(state)):
+                order = (run, position, attempt)
                 if order in noted:
                     self._ceiling.let_out(order)
                     self._sent[order] = NEVER
@@ -144,13 +139,13 @@ class JournalCeiling:
 
     async def _read_on(self) -> bool:
         end = (await self._store.lag(self._read)).end
-        steps = await self._store.tail(self._read, JOURNAL_PAGE_STEPS, TIPO) if end > self._read else []
+        steps = await self._store.tail(self._read, JOURNAL_PAGE_STEPS, limited=True) if end > self._read else []
         for step in steps:
             self._follow(step)
             self._read = step.position
         if len(steps) == JOURNAL_PAGE_STEPS:
             return True
-        self._read = max(end, self._read)  # what is between is not about plans
+        self._read = max(end, self._read)  # what is between has no ceiling
         return False
 
     def _follow(self, step: Recorded) -> None:
@@ -159,29 +154,29 @@ class JournalCeiling:
             return  # it had ended when we took over
         if state is not None and step.first <= state.version:
             return  # it was loaded with this step
+        if isinstance(step.events[0], OrchestrationStarted) and not step.events[0].plan.profile.has_ceiling:
+            return
         self._states[step.run] = state = rebuild([step], state)
+        for effect in react(step.events, state):
+            if isinstance(effect, Publish):
+                self._owe(state, _messages(state, effect.tickets))
         for event in step.events:
-            if isinstance(event, TicketsDispatched):
-                for position in event.tickets:
-                    self._wait(state, (step.run, position, event.attempt))
-            elif isinstance(event, DispatchConfirmed):  # also what another process has sent
-                for position, attempt in event.tickets:
+            if isinstance(event, DispatchConfirmed):  # also what another process has sent
+                for position, attempt in _messages(state, event.tickets):
                     self._ceiling.let_out((step.run, position, attempt))
-            elif isinstance(event, OrchestrationResumed):
-                self._resume(state)
             elif isinstance(event, PriorityChanged):
                 self._tick_at = 0.0  # order what waits anew
         self._ceiling.settle(state)
         if state.closed_at is not None:
             del self._states[step.run]
 
-    def _resume(self, state: Orchestration) -> None:
-        """Take up again what a pause kept from going out: here, or when it was handed on already."""
-        for position, attempt in owed_orders(state):
+    def _owe(self, state: Orchestration, tickets: Sequence[tuple[int, int]]) -> None:
+        """Keep these orders until there is room. One that was handed on before a pause is handed on again."""
+        for position, attempt in tickets:
             order = (state.run, position, attempt)
             if order in self._sent:
                 self._sent[order] = NEVER
-            elif not self._ceiling.holds(state.run, position):
+            elif not self._ceiling.holds(*order):
                 self._wait(state, order)
 
     def _wait(self, state: Orchestration, order: Order) -> None:
@@ -214,3 +209,9 @@ class JournalCeiling:
     def _hand_over(self, orders: Sequence[Order]) -> None:
         for run, position, attempt in orders:
             self._sender.order(self._states[run], [(position, attempt)])
+
+
+def _messages(state: Orchestration, orders: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of these (position, attempt) that are messages for workers: children take no place."""
+    tasks = state.plan.tasks
+    return [(position, attempt) for position, attempt in orders if tasks[position].kind.is_sent]

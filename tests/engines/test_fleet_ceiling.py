@@ -1,4 +1,5 @@
-"""How many tickets of Fluxo C a fleet of Celery workers lets out, whoever says so: on a real PostgreSQL."""
+"""How many tickets a fleet lets out, of plans of Fluxo C and of named tasks with priorities: on a real PostgreSQL. What
+is handed over is the same on every engine."""
 
 from __future__ import annotations
 
@@ -11,14 +12,16 @@ from typing import Any
 import pytest
 
 from contracts.writing import begin, write
-from core.given import Story
+from core.given import Story, dag
 from core.test_flow import made, node
+from core.test_named_tasks import DEFAULTS
 from databases import database, opened
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.core.vocabulary import RiskBand
 from oraculo.ports.catalogue import Query, Summary
 from oraculo.ports.store import SharedStore
 from oraculo.runtime.kernel.ceiling.journal import JournalCeiling
+from oraculo.wire import requests
 from waiting import DEADLINE_S
 
 LONG, MOMENT = timedelta(minutes=10), timedelta(milliseconds=1)
@@ -94,6 +97,33 @@ async def test_no_more_than_may_and_the_urgent_first(fleet: Fleet) -> None:
     await write(store, calm.ok(2))
     await scheduler.round()
     assert ordered.new() == attempts(calm, 0, attempt=2)
+
+
+async def test_it_is_one_for_fluxo_c_and_named_tasks_of_any_tenant(fleet: Fleet) -> None:
+    """Children, and plans in which no task says how urgent it is, take no place."""
+    store = await fleet.store()
+    scheduler, ordered = fleet.scheduler(store)
+    call = {"executador": "x", "prioridade": 9}
+    child = {"filha": {"tarefas": {"d": {"executador": "x"}}}, "prioridade": 9}
+    wanted = requests.plan_of(requests.parse({"tarefas": {"a": call, "b": child, "c": call}}), DEFAULTS)
+    named = begin("espaco_acme.um", wanted)
+    usual, calm = begin(wanted=dag({"a": ()})), plan(5)
+    await write(store, usual.started, calm.started)
+    await scheduler.round()
+    assert ordered.new() == attempts(calm, 0, 1, 2)
+    await write(store, calm.confirm(0, 1, 2), named.started, calm.ok(0))
+    await scheduler.round()
+    await write(store, named.confirm(1), calm.ok(1))  # the child is there
+    await scheduler.round()
+    assert ordered.new() == attempts(named, 0, 2)
+    await store.leave()
+    after = await fleet.store()
+    second, ordered = fleet.scheduler(after)
+    await second.round()
+    assert ordered.new() == attempts(named, 0, 2), "they may not have arrived"
+    await write(after, named.confirm(0, 2), calm.ok(2))
+    await second.round()
+    assert (ordered.new(), second.held_back) == (attempts(calm, 3), 1)
 
 
 async def test_who_takes_over_counts_what_the_one_before_let_out(fleet: Fleet) -> None:
