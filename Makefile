@@ -16,7 +16,7 @@ EXAMPLES ?= 100
 # Tests and commands start hundreds of processes: modules are compiled once, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-neighbours fuzz docs site dashboards chart services hooks lock clean help \
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site dashboards chart services hooks lock clean help \
   services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
@@ -123,6 +123,11 @@ bench-record: $(STAMP) ## on a quiet machine: Windmill's suite beside its peers,
 	@$(BIN)/python benchmarks/report.py --into benchmarks/RESULTS.md benchmarks/results/$(TODAY)-fibo.json
 	@$(BIN)/python -m benchmarks.scaling_parts --json benchmarks/results/$(TODAY)-parts.json
 	@$(BIN)/python -m benchmarks.scaling_model --parts benchmarks/results/$(TODAY)-parts.json --json benchmarks/results/$(TODAY)-scaling.json
+	@$(BIN)/python -m benchmarks.performance
+
+bench-table: TODAY := $(shell date +%F)
+bench-table: $(STAMP) ## on a quiet machine, at most 20 minutes: what is promised to be fast, beside what is seen
+	@$(BIN)/python -m benchmarks.table --json benchmarks/results/$(TODAY)-table.json
 	@$(BIN)/python -m benchmarks.performance
 
 bench-neighbours: $(STAMP) ## p99 of a tenant beside one at 50 times its quota, 1,100 half-open connections, 200 slow bodies

@@ -1,12 +1,13 @@
 """The commit before and this one, in turn on the same machine: is the new code as quick as the old?
 
     python benchmarks/commits.py --base d1a3f8c                        every case, five rounds
+    python benchmarks/commits.py --base ../old --minutes 15            as many rounds as fit; a tree that is set up
     python benchmarks/commits.py --base v0.1.0 --cases memory,redis --rounds 9 --json out.json
 
 Every step starts fresh servers (benchmarks/peers/brokers.py) and `oraculo bench` of one of the two trees; the order
-is turned round in every second round (A B, B A, …), so that drift of the machine weighs on both alike. The figure is
-the ratio of the medians, new : old in speed: 1 is equal, above 1 is faster. Beside it stand the lowest and the highest
-ratio of one round.
+is turned round in every second round (A B, B A, …), and a round has every case once, so that drift of the machine
+weighs on both alike. The figure is the ratio of the medians, new : old in speed: 1 is equal, above 1 is faster. Beside
+it stand the lowest and the highest ratio of one round.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,16 +76,16 @@ def step(tree: Path, case: Case, workload: str) -> float:
     return speed(workload, json.loads(done.stdout.strip().rpartition("\n")[2]))
 
 
-def compare(old: Path, new: Path, case: Case, workload: str, rounds: int) -> dict[str, float]:
-    """`rounds` pairs, in turn."""
-    pairs: list[tuple[float, float]] = []
-    for number in range(rounds):
-        if number % 2 == 0:
-            first = step(old, case, workload)
-            pairs.append((first, step(new, case, workload)))
-        else:
-            first = step(new, case, workload)
-            pairs.append((step(old, case, workload), first))
+def pair(old: Path, new: Path, case: Case, workload: str, number: int) -> tuple[float, float]:
+    """One round: both trees, the one that comes first in turns."""
+    if number % 2 == 0:
+        first = step(old, case, workload)
+        return first, step(new, case, workload)
+    first = step(new, case, workload)
+    return step(old, case, workload), first
+
+
+def figures_of(pairs: Sequence[tuple[float, float]]) -> dict[str, float]:
     olds, news = zip(*pairs, strict=True)
     ratios = [b / a for a, b in pairs]
     return {
@@ -91,8 +94,33 @@ def compare(old: Path, new: Path, case: Case, workload: str, rounds: int) -> dic
         "ratio": statistics.median(news) / statistics.median(olds),
         "lowest": min(ratios),
         "highest": max(ratios),
-        "rounds": rounds,
+        "rounds": len(pairs),
     }
+
+
+def compared(old: Path, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Every case in every round; a round that would not end in time is not begun."""
+    began, longest = time.monotonic(), 0.0
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    figures: dict[str, dict[str, float]] = {}
+    for number in range(options.rounds):
+        at = time.monotonic()
+        if at - began + longest > options.minutes * 60:
+            break
+        for name in options.cases.split(","):
+            for workload in options.workloads.split(","):
+                key = f"{name} {workload}"
+                pairs.setdefault(key, []).append(pair(old, ROOT, CASES[name], workload, number))
+                found = figures[key] = figures_of(pairs[key])
+                print(
+                    f"{name:9} {workload:4} old {found['old']:10.3f}  new {found['new']:10.3f}  "
+                    f"new : old {found['ratio']:.3f}  ({found['lowest']:.3f} to {found['highest']:.3f})",
+                    flush=True,
+                )
+                if options.json:
+                    options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        longest = max(longest, time.monotonic() - at)
+    return figures
 
 
 def checked_out(commit: str, folder: Path) -> Path:
@@ -109,24 +137,14 @@ def main() -> None:
     parser.add_argument("--cases", default=",".join(CASES), help="of " + ", ".join(CASES))
     parser.add_argument("--workloads", default="W1,W2,SEQ")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=240, help="no round begins that would end later")
     parser.add_argument("--json", type=Path, help="write the figures there, too")
     options = parser.parse_args()
-    figures: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="bench-base-") as folder:
         given = Path(options.base)
         old = given.resolve() if given.is_dir() else checked_out(options.base, Path(folder))
         try:
-            for name in options.cases.split(","):
-                for workload in options.workloads.split(","):
-                    found = compare(old, ROOT, CASES[name], workload, options.rounds)
-                    figures[f"{name} {workload}"] = found
-                    print(
-                        f"{name:9} {workload:4} old {found['old']:10.3f}  new {found['new']:10.3f}  "
-                        f"new : old {found['ratio']:.3f}  ({found['lowest']:.3f} to {found['highest']:.3f})",
-                        flush=True,
-                    )
-                    if options.json:
-                        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+            figures = compared(old, options)
         finally:
             if not given.is_dir():
                 subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(old)], check=False)

@@ -3,7 +3,7 @@
     python -m benchmarks.performance
 
 The newest record of each kind in `benchmarks/results/` is taken: runs of `run.py` by their suite, `*-scaling.json` of
-`scaling_model.py`. A test holds that the page is what this writes.
+`scaling_model.py`, `*-table.json` of `table.py`. A test holds that the page is what this writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks import plots, report
+from benchmarks import plots, report, table
 from benchmarks.plots import number
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,8 @@ def suites() -> dict[str, tuple[str, Any]]:
     for path in sorted(RESULTS.glob("20*.json")):  # what `make bench-peers` leaves there is no record
         record = json.loads(path.read_text())
         steps = record.get("steps", []) if isinstance(record, dict) else []
-        if steps and "workload" in steps[0] and any(one["ours"] for one in steps):
+        told = record.get("suite") != "table" if steps else False  # it has small runs of all suites, for ratios only
+        if told and "workload" in steps[0] and any(one["ours"] for one in steps):
             found[record.get("suite", "embedded")] = (path.name, record)
     return found
 
@@ -41,6 +42,14 @@ def suites() -> dict[str, tuple[str, Any]]:
 def newest(ending: str) -> tuple[str, Any]:
     path = sorted(RESULTS.glob(f"20*-{ending}.json"))[-1]
     return path.name, json.loads(path.read_text())
+
+
+def promises() -> str:
+    """What must hold, what is aimed at, and what the newest run of `table.py` saw."""
+    if not any(RESULTS.glob("20*-table.json")):
+        return table.markdown(table.NOTHING_MEASURED)
+    name, record = newest("table")
+    return f"{table.markdown(record)}\n\nFrom `benchmarks/results/{name}`."
 
 
 def medians(record: Mapping[str, Any], workload: str, field: str) -> dict[str, float]:
@@ -124,7 +133,7 @@ def written() -> dict[Path, str]:
     pictures, text = peers()
     more, grown = scaling()
     page = PAGE.read_text()
-    for name, block in (("peers", text), ("parts", parts()), ("scaling", grown)):
+    for name, block in (("promises", promises()), ("peers", text), ("parts", parts()), ("scaling", grown)):
         begin, end = f"<!-- figures: {name} -->", f"<!-- end of figures: {name} -->"
         before, _, rest = page.partition(begin)
         page = f"{before}{begin}\n{block}\n{end}{rest.partition(end)[2]}"

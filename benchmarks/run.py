@@ -34,6 +34,11 @@ FIELDS = {
     "SEQ": ("p50_ms", "p99_ms"),
     "W2": ("seconds",),
     "FIBO": ("light_40_s", "long_10_s", "light_wide_s"),
+    "SUBMIT": ("per_second", "accepted_per_second"),
+    "BATCH": ("per_second", "accepted_per_second"),
+    "HEALTH": ("per_second", "empty_per_second", "ratio"),
+    "OVERLOAD": ("per_second", "alone_per_second", "ratio"),
+    "INFLIGHT": ("rss_mib",),
 }
 UNITS = {
     "per_second": "/s",

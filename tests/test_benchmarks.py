@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from xml.dom import minidom
 
-from benchmarks import performance, plots, report, scaling_model
+from benchmarks import performance, plots, report, scaling_model, table
 
 
 def step(subject: str, workload: str, result: dict[str, float] | None, *, repeat: int = 1, order: int = 0) -> Any:
@@ -115,3 +115,42 @@ def test_a_step_waits_for_the_turns_of_the_other_replicas() -> None:
     assert many.wait_p50_s > 4 * few.wait_p50_s
     assert few.done > 900 and few.tail_busy > 0.5
     assert few.wait_p99_s >= few.wait_p50_s > 0.001
+
+
+def promised(title: str, *steps: Any) -> list[str]:
+    return next(row for row in table.lines({"steps": list(steps)}) if row[0] == title)
+
+
+def test_a_promise_is_judged_by_ratios_of_the_same_repeat() -> None:
+    steps = [
+        step("celery_redis", "W1", {"per_second": 10.0}),
+        step("oraculo", "W1", {"per_second": 300.0}),
+        step("celery_redis", "W1", {"per_second": 100.0}, repeat=2),
+        step("oraculo", "W1", {"per_second": 2000.0}, repeat=2),
+    ]
+    title = "embedded W1 : Celery + Redis"
+    assert promised(title, *steps) == [title, "≥ 18", "≥ 25", "25.0 (20.0–30.0)", "goal"]
+    assert promised(title, *steps[2:])[3:] == ["20.0", "holds"]
+    assert promised(title, *steps[:1], step("oraculo", "W1", {"per_second": 100.0}))[3:] == ["10.0", "**no**"]
+    assert promised(title, steps[0], steps[3])[3:] == ["–", "not measured"]
+
+
+def test_a_promise_of_at_most_holds_below_its_limit() -> None:
+    title = "10,000 in flight, resident"
+    for mib, verdict in ((89.0, "goal"), (130.0, "holds"), (139.0, "**no**")):
+        seen = promised(title, step("oraculo (open)", "INFLIGHT", {"rss_mib": mib}))
+        assert seen[1:] == ["≤ 138 MiB", "≤ 90 MiB", f"{report.number(mib)} MiB", verdict]
+
+
+def test_every_promise_is_measured_in_a_repeat() -> None:
+    asked: set[tuple[str, str]] = set()
+
+    def found(row: str, workload: str, _field: str) -> float:
+        asked.add((row, workload))
+        return 1.0
+
+    for promise in table.PROMISES:
+        promise.value(found)
+    measured = {(row, workload) for workload, row in (*table.EACH_REPEAT, *table.ONCE)}
+    assert asked == measured | {table.OBSERVED}
+    assert all(workload in table.ROWS[row].workloads for row, workload in measured)

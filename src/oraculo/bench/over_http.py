@@ -23,8 +23,9 @@ AT_ONCE = 64
 
 
 @contextmanager
-def server(place: Place) -> Iterator[str]:
-    """`oraculo up` on a free port with a fresh database; yields its URL."""
+def server(place: Place, *, workers: bool = True) -> Iterator[str]:
+    """`oraculo up` on a free port with a fresh database, and workers inside where the place has them there; yields its
+    URL."""
     with TemporaryDirectory(prefix="oraculo-bench-") as folder:
         environment = {
             **os.environ,
@@ -33,7 +34,7 @@ def server(place: Place) -> Iterator[str]:
             "ORACULO_API_KEY": "",
         }
         command = [sys.executable, "-m", "oraculo", "up", "--port", "0", "--json"]
-        if place.embedded:
+        if workers and place.embedded:
             command += ["--worker", "oraculo.bench.work:worker"]
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
         try:
