@@ -158,8 +158,8 @@ def size(subject: Subject, workload: str, quick: bool) -> int:
     if workload == "W2":
         return QUICK_WIDTH if quick else WIDTH
     if workload == "FIBO":
-        return run.FIBO_WIDTH
-    return subject.quick_n if quick else SIZES.get(subject.label, subject.n)
+        return int(run.FIBO_WIDTH)
+    return int(subject.quick_n if quick else SIZES.get(subject.label, subject.n))
 
 
 def observed(quick: bool) -> Step:
@@ -240,7 +240,7 @@ def lines(record: dict[str, Any]) -> list[list[str]]:
 
 def markdown(record: dict[str, Any]) -> str:
     """The table, and how far to trust it."""
-    rows = report.table(["", "must", "goal", "seen: median (range)", ""], lines(record))
+    rows: str = report.table(["", "must", "goal", "seen: median (range)", ""], lines(record))
     if not record["steps"]:
         return rows
     others = [step["other_cores"] for step in record["steps"] if step["other_cores"] is not None]
