@@ -26,6 +26,7 @@ CASES = {
     "ORACULO_WEBHOOK_SECRET": (f"whsec_{SECRET}", "webhooks.secrets"),
     "POSTGRES_PASSWORD": (SECRET, "postgres.password"),
     "ORACULO_CACHE": (f"redis://:{SECRET}@h", "cache.url"),
+    "REDIS_PASSWORD": (SECRET, "cache.password"),
     "ORACULO_CELERY_BROKER": (f"amqp://u:{SECRET}@h", "celery.broker"),
     "ORACULO_CELERY_BACKEND": (f"redis://:{SECRET}@h", "celery.backend"),
     "TEMPORAL_API_KEY": (SECRET, "temporal.api_key"),

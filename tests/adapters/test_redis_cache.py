@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 import pytest
+import trustme
 from redis.asyncio import Redis
 from tools.servers.redis import Redis as RedisServer
 from tools.servers.server import free_port
@@ -101,12 +102,17 @@ async def test_what_one_process_shows_another_finds(tmp_path: Path, monkeypatch:
             redis.start()
 
 
+PASSWORD = "s%g/r@do"
+
+
 def _node(folder: Path) -> RedisServer:
+    """A node of a cluster with a password, which other nodes have to show too."""
     server = own("redis", folder)
     assert isinstance(server, RedisServer)
     server.config["cluster-enabled"] = "yes"
     server.config["cluster-announce-ip"] = "127.0.0.1"
     server.config["cluster-port"] = str(free_port())
+    server.config |= {"requirepass": PASSWORD, "masterauth": PASSWORD}
     return server
 
 
@@ -114,12 +120,12 @@ async def _joined(first: RedisServer, second: RedisServer) -> None:
     """Make one cluster of two nodes, each with half of the slots."""
     halves = ("0 8191", "8192 16383")
     for server, half in zip((first, second), halves, strict=True):
-        async with Redis.from_url(server.url) as client:
+        async with Redis.from_url(server.url, password=PASSWORD) as client:
             await client.execute_command(f"CLUSTER ADDSLOTSRANGE {half}")
-    async with Redis.from_url(first.url) as client:
+    async with Redis.from_url(first.url, password=PASSWORD) as client:
         await client.execute_command(f"CLUSTER MEET 127.0.0.1 {second.port} {second.config['cluster-port']}")
     for server in (first, second):
-        async with Redis.from_url(server.url) as client:
+        async with Redis.from_url(server.url, password=PASSWORD) as client:
             while (await client.execute_command("CLUSTER INFO"))["cluster_state"] != "ok":  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
@@ -132,7 +138,7 @@ async def test_a_cluster_is_found_by_any_of_its_nodes(tmp_path: Path, named: int
         assert isinstance(first, RedisServer) and isinstance(second, RedisServer)
         await _joined(first, second)
         nodes = [f"127.0.0.1:{server.port}" for server in (first, second)][:named]
-        cache = cache_of(load({"REDIS_CLUSTER_NODES": ",".join(nodes)}, None))
+        cache = cache_of(load({"REDIS_CLUSTER_NODES": ",".join(nodes), "REDIS_PASSWORD": PASSWORD}, None))
         assert isinstance(cache, RedisCache)
         for number in range(20):  # keys of both nodes
             await cache.put(f"k{number}", b"%d" % number, 60)
@@ -148,6 +154,27 @@ async def test_one_address_may_be_a_server_alone(tmp_path: Path) -> None:
         await cache.put("a", b"1", 60)
         assert await cache.get("a") == b"1" and cache.failures == 0
         await cache.close()
+
+
+async def test_one_address_with_a_password_and_encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    server = own("redis", tmp_path)
+    assert isinstance(server, RedisServer)
+    files = {"tls-cert-file": str(tmp_path / "server.pem"), "tls-key-file": str(tmp_path / "server.pem")}
+    server.config |= {"port": "0", "tls-port": str(server.port), "tls-auth-clients": "no", "requirepass": PASSWORD}
+    server.config |= files
+    given = {"REDIS_CLUSTER_NODES": f"localhost:{server.port}", "REDIS_SSL_ENABLED": "true", "REDIS_PASSWORD": PASSWORD}
+    with server:
+        for left_out, kept in (("", b"1"), ("REDIS_PASSWORD", None), ("REDIS_SSL_ENABLED", None)):
+            cache = cache_of(load({name: value for name, value in given.items() if name != left_out}, None))
+            assert isinstance(cache, RedisCache)
+            await cache.put("a", b"1", 60)
+            assert await cache.get("a") == kept, left_out
+            assert (cache.failures == 0) is (kept is not None)
+            await cache.close()
 
 
 def test_what_is_allowed() -> None:

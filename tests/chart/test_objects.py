@@ -211,12 +211,16 @@ def test_values_arrive_as_settings(tmp_path: Path) -> None:
             "sla": {"defaultTimeoutMs": 7_200_000, "ticketTimeoutBufferMultiplier": 2.5},
             "retry": {"maxAttempts": 7, "initialIntervalMs": 250, "maxIntervalMs": 9000},
             "temporal": {"tlsEnabled": True},
+            "redis": {"clusterNodes": "a:6379,b:6379", "sslEnabled": True},
             "observability": {"otelEnabled": True, "tracingSamplingRate": 0.25},
             "kafka": {"bootstrapServers": "a:9093, b:9093", "securityProtocol": "SSL", **files},
         },
         "settings": {"ORACULO_MAX_OPEN": 5_000_000},
     }
-    known = settings.load(rendering.variables(rendering.objects(merged(SECRETS, values))), None)
+    secrets = merged(SECRETS, {"secrets": {"redisPassword": "senha"}})
+    known = settings.load(rendering.variables(rendering.objects(merged(secrets, values))), None)
+    cache = known.cache
+    assert (cache.url, cache.cluster_nodes, cache.password, cache.tls) == ("", "a:6379,b:6379", "senha", True)
     defaults = known.defaults
     assert (defaults.timeout_ms, defaults.max_attempts) == (7_200_000, 7)
     assert (defaults.retry_base_s, defaults.retry_cap_s) == (0.25, 9)

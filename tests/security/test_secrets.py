@@ -43,6 +43,7 @@ SECRETS = {
     "PostgreSQL in a URL": "senha-do-postgres-na-url-5521",
     "PostgreSQL": "senha-do-postgres-8d3e",
     "cache": "senha-do-redis-do-cache-2b2b",
+    "cluster of the cache": "senha-do-cluster-do-cache-3e3e",
     "MongoDB": "senha-do-mongo-19fd",
     "SASL of Kafka": "senha-sasl-do-kafka-c0de",
     "schema registry": "senha-do-registro-e1e1",
@@ -274,6 +275,7 @@ def last_words(folder: Path, told: Told) -> None:
         {**store, "ORACULO_BROKER": f"nats://{SECRETS['token of NATS']}@127.0.0.1:1"},
         {**store, **kafka, "ORACULO_FLOW_C": "on"},
         {**store, "ORACULO_CACHE": f"redis://:{SECRETS['cache']}@127.0.0.1:1/0"},
+        {**store, "REDIS_CLUSTER_NODES": "127.0.0.1:1", "REDIS_PASSWORD": SECRETS["cluster of the cache"]},
         {**store, "MONGODB_URI": f"mongodb://ana:{SECRETS['MongoDB']}@127.0.0.1:1/x?serverSelectionTimeoutMS=200"},
         {
             **store,

@@ -77,9 +77,6 @@
 {{- if not (kindIs "invalid" .Values.brokers.dwellSeconds) -}}
 {{- $_ := set $made "ORACULO_BROKER_DWELL_S" (include "oraculo.text" .Values.brokers.dwellSeconds) -}}
 {{- end -}}
-{{- if and .Values.config.redis.sslEnabled .Values.config.redis.clusterNodes (not (contains "," .Values.config.redis.clusterNodes)) -}}
-{{- $_ := set $made "ORACULO_CACHE" (printf "rediss://%s/0" .Values.config.redis.clusterNodes) -}}
-{{- end -}}
 {{- $secret := .Files.Get "files/secrets.yaml" | fromYaml | values -}}
 {{- range $name, $value := .Values.settings -}}
 {{- if has $name $secret -}}

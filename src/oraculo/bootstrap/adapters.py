@@ -225,10 +225,11 @@ def users_of(settings: Settings, store: Store, clock: Clock) -> UserDirectory | 
 
 def cache_of(settings: Settings) -> Cache | None:
     """The cache of ORACULO_CACHE or REDIS_CLUSTER_NODES; None when there is none."""
-    where = settings.cache.url or settings.cache.cluster_nodes
-    if not where:
+    cache = settings.cache
+    if not cache.url and not cache.cluster_nodes:
         return None
-    made: Cache = import_module("oraculo.adapters.caches.redis").RedisCache(where)
+    kind = import_module("oraculo.adapters.caches.redis").RedisCache
+    made: Cache = kind(cache.url) if cache.url else kind(cache.cluster_nodes, password=cache.password, tls=cache.tls)
     return made
 
 

@@ -102,6 +102,10 @@ class CacheSettings:
         read.nodes,
         "When ORACULO_CACHE is not set: host:port of the cache, a server alone or any nodes of a cluster",
     )
+    password: str = setting("REDIS_PASSWORD", "", read.text, "The password of REDIS_CLUSTER_NODES", secret=True)
+    tls: bool = setting(
+        "REDIS_SSL_ENABLED", "false", read.flag, "`true`: the connection to REDIS_CLUSTER_NODES is encrypted"
+    )
 
 
 @dataclass(frozen=True, slots=True)

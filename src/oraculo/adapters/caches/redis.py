@@ -1,5 +1,5 @@
-"""Redis as a cache: one server (`redis://…`), or `host:port`, one or several, of a cluster. One address alone may be
-that of a server as well as that of a cluster's node: it is asked which, when it is used first.
+"""Redis as a cache: one server (`redis://…`), or `host:port`, one or several, of a cluster, with what logs in there.
+One address alone may be that of a server as well as that of a cluster's node: it is asked which, when it is used first.
 
 It is asked on the way of requests, so it may cost them nothing when it is away: after a failure it is left alone for a
 while.
@@ -41,14 +41,15 @@ return 0"""
 
 
 class RedisCache:
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, *, password: str = "", tls: bool = False) -> None:
+        self._login: dict[str, Any] = {"password": password} if password else {}
+        self._tls = tls
         self._node = "" if "://" in where or "," in where else where  # may be a server alone, or one of a cluster
         if "://" in where or self._node:
-            self._redis: Any = Redis.from_url(
-                where if "://" in where else f"redis://{where}", retry=Retry(NoBackoff(), 0), **_TIMEOUTS
-            )
+            url = where if "://" in where else f"{'rediss' if tls else 'redis'}://{where}"
+            self._redis: Any = Redis.from_url(url, retry=Retry(NoBackoff(), 0), **self._login, **_TIMEOUTS)
         else:
-            self._redis = _cluster(where)
+            self._redis = self._cluster(where)
         self._away_until = 0.0
         self.failures = 0
 
@@ -90,10 +91,10 @@ class RedisCache:
         told = await self._redis.info("cluster")
         node, self._node = self._node, ""
         if told.get("cluster_enabled"):
-            alone, self._redis = self._redis, _cluster(node)
+            alone, self._redis = self._redis, self._cluster(node)
             await alone.aclose()
 
-
-def _cluster(nodes: str) -> Any:
-    found = [node.strip().rpartition(":") for node in nodes.split(",")]
-    return RedisCluster(startup_nodes=[ClusterNode(host, int(port)) for host, _, port in found], **_TIMEOUTS)
+    def _cluster(self, nodes: str) -> Any:
+        found = [node.strip().rpartition(":") for node in nodes.split(",")]
+        known = [ClusterNode(host, int(port)) for host, _, port in found]
+        return RedisCluster(startup_nodes=known, ssl=self._tls, **self._login, **_TIMEOUTS)
