@@ -14,6 +14,7 @@ import fcntl
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,17 @@ def shared(name: str) -> str:
     if name not in _urls:
         _urls[name] = _find_or_start(name)
     return _urls[name]
+
+
+def redis_database() -> str:
+    """The URL of a database of the shared Redis that no other test has: the queues of two orchestrators have the same
+    names, and each would take the answers for the other."""
+    url = shared("redis")
+    taken = run_folder() / "redis.databases"
+    with _locked("redis.databases"), open(taken, "a+b") as numbers:
+        numbers.write(b".")
+        number = numbers.tell()
+    return re.sub(r"/\d*$", "", url) + f"/{number}"
 
 
 @functools.cache

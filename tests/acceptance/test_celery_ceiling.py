@@ -88,7 +88,7 @@ class Fleet(OnCeleryAndRedis):
     """With a second orchestrator, that may have to take over."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, database=8)
+        super().__init__(folder)
         (folder / "other").mkdir()
         self.other = Server(folder / "other", [])
         self.other.env = dict(self.up.env)

@@ -30,7 +30,7 @@ for _ in range(2):
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnCeleryAndRedis]:
-    case = OnCeleryAndRedis(tmp_path_factory.mktemp("celery"), database=7)
+    case = OnCeleryAndRedis(tmp_path_factory.mktemp("celery"))
     case.celery[0].env["ORACULO_METRICS_PORT"] = str(METRICS)
     try:
         case.start()

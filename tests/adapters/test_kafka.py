@@ -489,7 +489,7 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 class TestOwnServer:
     async def test_a_frozen_server_is_noticed_and_comes_back(self, private: Kafka, stack: AsyncExitStack) -> None:
         broker, queue = opened(stack, private.url + "?confirm_timeout=1"), some_queue()
-        await publish_confirmed(broker, messages(queue, 1))
+        await publish_until_confirmed(broker, messages(queue, 1))
         await ack(broker, await take(broker, queue, 1))
         private.freeze()
         try:
@@ -512,7 +512,7 @@ class TestOwnServer:
 
     async def test_closing_while_the_server_is_frozen(self, private: Kafka) -> None:
         broker, queue = KafkaBroker(private.url + "?confirm_timeout=1"), some_queue()
-        await publish_confirmed(broker, messages(queue, 1))
+        await publish_until_confirmed(broker, messages(queue, 1))
         await take(broker, queue, 1)
         private.freeze()
         try:

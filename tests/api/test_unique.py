@@ -16,7 +16,7 @@ from databases import database
 from oraculo.core.access import LOCAL
 from oraculo.service import Oraculo
 from oraculo.wire.requests import request_of
-from servers import shared
+from servers import redis_database
 
 URL = f"{API}/orchestrations"
 OPEN = {**ONE, "unica": {"modo": "aberta"}}
@@ -166,7 +166,7 @@ async def test_the_request_of_a_run_says_it_again(oraculo: Oraculo, submit: Call
 
 
 async def test_two_replicas_begin_one_run_of_each_key_and_tenants_their_own(tmp_path: Path) -> None:
-    variables = {"ORACULO_STORE": await database(), "ORACULO_BROKER": shared("redis")}
+    variables = {"ORACULO_STORE": await database(), "ORACULO_BROKER": redis_database()}
     async with (
         Oraculo(settings_for(tmp_path / "a", **variables)) as one,
         Oraculo(settings_for(tmp_path / "b", **variables)) as two,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -151,7 +150,7 @@ class OnServers(EngineCase):
         self.broker_url = self.make_broker()
 
     def make_broker(self) -> str:
-        return of_its_own(servers.shared("redis"), 5)
+        return servers.redis_database()
 
     async def take(self, fonte: str, kind: str = "escavador") -> dict[str, Any]:
         async def fetch(broker: Broker) -> dict[str, Any]:
@@ -211,12 +210,8 @@ class OnCelery(OnServers):
 class OnCeleryAndRedis(OnCelery):
     """Redis carries the messages, Celery's tasks and their results."""
 
-    def __init__(self, folder: Path, database: int = 6) -> None:
-        self._database = database
-        super().__init__(folder)
-
     def make_broker(self) -> str:
-        return of_its_own(servers.shared("redis"), self._database)
+        return servers.redis_database()
 
     def settings(self) -> dict[str, str]:
         return {**super().settings(), "ORACULO_CELERY_BACKEND": self.broker_url}
@@ -243,11 +238,6 @@ CASES: dict[str, type[EngineCase]] = {
     "celery-redis": OnCeleryAndRedis,
     "temporal": OnTemporal,
 }
-
-
-def of_its_own(redis: str, number: int) -> str:
-    """Another database of the same Redis: the queues of two orchestrators have the same names."""
-    return re.sub(r"/\d*$", "", redis) + f"/{number}"
 
 
 def source() -> str:

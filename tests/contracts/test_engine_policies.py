@@ -21,9 +21,6 @@ violations contains {"rule": "resposta", "msg": "isto não se diz"} if input.res
 
 
 class CeleryWithPolicies(OnCeleryAndRedis):
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, 9)
-
     def settings(self) -> dict[str, str]:
         return {**super().settings(), **governed(self.folder)}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 
-from contracts.engine_cases import of_its_own
 from core.test_flow import made, node
 from databases import database
 from oraculo.core.commands import RecordResult, Start
@@ -15,7 +14,7 @@ from oraculo.core.vocabulary import RiskBand
 from oraculo.ports.work import Work
 from oraculo.service import Oraculo
 from oraculo.settings.settings import load
-from servers import shared
+from servers import redis_database
 from waiting import until
 
 LIMIT = 3
@@ -24,7 +23,7 @@ LIMIT = 3
 async def test_the_ceiling_of_fluxo_c_is_one_for_all_and_counts_what_a_dead_one_sent() -> None:
     given = {
         "ORACULO_STORE": await database(),
-        "ORACULO_BROKER": of_its_own(shared("redis"), 10),
+        "ORACULO_BROKER": redis_database(),
         "SCHEDULER_MAX_PARALLEL_TICKETS": str(LIMIT),
         "ORACULO_REPLICA_LEASE_S": "2",
     }

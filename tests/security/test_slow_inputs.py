@@ -66,6 +66,6 @@ def test_time_is_in_proportion_to_the_length(reader: Reader) -> None:
 
 def test_the_measure_sees_a_search_that_begins_anew_at_every_character() -> None:
     """In doubt the measure lets a reader pass, and a busy machine gives it doubts; so it may look several times."""
-    quadratic = Reader("quadratic", 16 * 1024, re.compile("a*b").search)  # as searches for secrets once were
+    quadratic = Reader("quadratic", 32 * 1024, re.compile("a*b").search)  # as searches for secrets once were
     assert any(_is_slow(quadratic, "a") is not None for _ in range(20))
     assert _is_slow(Reader("linear", MIB, lambda given: given.count("b")), "a") is None

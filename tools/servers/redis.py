@@ -22,7 +22,7 @@ class Redis(Server):
         self, folder: Path, port: int | None = None, *, appendonly: str = "yes", appendfsync: str = "everysec"
     ) -> None:
         super().__init__(folder, port)
-        self.config: dict[str, str] = {"appendonly": appendonly, "appendfsync": appendfsync}
+        self.config: dict[str, str] = {"appendonly": appendonly, "appendfsync": appendfsync, "databases": "1000"}
 
     @classmethod
     def missing(cls) -> str | None:

@@ -20,7 +20,7 @@ from oraculo import __version__
 from oraculo.client.client import Client
 from oraculo.client.results import Submitted
 from oraculo.errors import OraculoError
-from servers import shared
+from servers import redis_database
 
 KEY = "chave-de-teste-0123456789"
 DRAIN_S = 30.0
@@ -225,7 +225,7 @@ class TestRoles:
         self, images: Images, client_of: Callable[[int], Client], data: Path
     ) -> None:
         port = free_port()
-        env = settings(port, ORACULO_ENGINE="celery", ORACULO_STORE=await database(), ORACULO_BROKER=shared("redis"))
+        env = settings(port, ORACULO_ENGINE="celery", ORACULO_STORE=await database(), ORACULO_BROKER=redis_database())
         celery = ("-A", "oraculo.engines.celery")
         with (
             Container(images.oraculo, "up", env=env) as up,
