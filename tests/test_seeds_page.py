@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 from typer.core import TyperGroup
 
+from cli.processes import environment
 from oraculo.adapters.sinks.prometheus import Metrics
 from oraculo.adapters.sinks.prometheus.families import described
 from oraculo.cli.main import app
@@ -71,3 +75,15 @@ def test_every_command_is_one(line: str) -> None:
     options = {option for one in command.params for option in one.opts}
     for word in shlex.split(line)[1:]:
         assert not word.startswith("--") or word in options, line
+
+
+def test_the_orchestrator_starts_as_printed_in_a_clone(tmp_path: Path) -> None:
+    """`python -m src.main`, here with an option of `oraculo up`."""
+    command = [sys.executable, "-m", "src.main", "--port", "0", "--json"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(tmp_path), stdout=subprocess.PIPE, text=True) as started:
+        try:
+            assert started.stdout is not None
+            assert json.loads(started.stdout.readline())["url"].startswith("http://127.0.0.1:")
+        finally:
+            started.terminate()
+        assert started.wait(60) == 0

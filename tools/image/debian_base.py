@@ -25,6 +25,9 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 # What mmdebstrap copies from this machine has no place in an image.
 CLEAN = 'rm -f "$1"/etc/resolv.conf "$1"/etc/hostname; : >"$1"/etc/apt/sources.list'
 
+# What mmdebstrap mounts is seen by nobody else, who could keep it busy, and is gone when it ends.
+OWN_MOUNTS = ("unshare", "--mount")
+
 
 def missing() -> str | None:
     """What is not installed here; None when a base can be made and an image built."""
@@ -64,7 +67,7 @@ def _bootstrap() -> None:
     part = archive().with_suffix(".part")
     options = ["--mode=root", "--variant=minbase", "--format=tar", f"--include={','.join(PACKAGES)}"]
     options += [f"--customize-hook={CLEAN}", *(f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT)]
-    run(["mmdebstrap", *options, SUITE, str(part)])
+    run([*OWN_MOUNTS, "mmdebstrap", *options, SUITE, str(part)])
     part.rename(archive())
 
 

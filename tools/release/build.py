@@ -22,6 +22,12 @@ DIST = ROOT / "dist"
 BIN = Path(sys.executable).parent
 SBOM_TOOLS = Path(__file__).with_name("requirements.lock")
 
+# The SBOM tool leaves out a licence that a package names in words of its own.
+DECLARED_LICENCES = """
+import importlib.metadata, json
+print(json.dumps({one.name: one.metadata["License"] for one in importlib.metadata.distributions()}))
+"""
+
 
 def run(*command: str | Path, **environment: str) -> str:
     """The standard output of a command that must go well."""
@@ -77,7 +83,11 @@ def sbom(wheel: Path, target: Path) -> None:
         )
         options = ["--pyproject", "pyproject.toml", "--mc-type", "application", "--output-reproducible"]
         run(tools / "bin/cyclonedx-py", "environment", *options, "--of", "JSON", "-o", target, inside)
+        declared = json.loads(run(inside, "-c", DECLARED_LICENCES))
     document = json.loads(target.read_text(encoding="utf-8"))
+    for component in document["components"]:
+        if not component.get("licenses") and (text := declared.get(component["name"])):
+            component["licenses"] = [{"license": {"name": text, "acknowledgement": "declared"}}]
     document["metadata"]["component"]["version"] = wheel.name.split("-")[1]  # which pyproject.toml does not say
     target.write_text(json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -7,11 +7,10 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,7 +89,7 @@ def command(
     now = datetime.fromtimestamp(time(), UTC)
     with (
         feeds.served(now) as base,
-        server(folder, base, _port(port)) as url,
+        server(folder, base, _ports(port)) as url,
         Client(url, language=language(), words="pt") as client,
     ):
         say(texts["start"].format(url=url, store=folder / "oraculo.db"))
@@ -161,23 +160,15 @@ def report_files(result: RunResult) -> list[str]:
     return list(outcome.get("arquivos", [])) if isinstance(outcome, dict) else []
 
 
-def _port(asked: int | None) -> int:
-    """The port asked for, the usual one, or a free one when the usual one is taken."""
-    if asked is not None:
-        return asked
-    chosen = settings.load()
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((chosen.host, chosen.port))
-        except OSError:
-            return 0
-    return chosen.port
+def _ports(asked: int | None) -> list[int]:
+    """The port asked for; else the usual one, then a free one: only the server's own start tells which is taken."""
+    return list(dict.fromkeys((settings.load().port, 0))) if asked is None else [asked]
 
 
 @contextmanager
-def server(folder: Path, base: str, port: int) -> Iterator[str]:
-    """`oraculo up` in a process of its own, with the shipped workers; yields its URL."""
+def server(folder: Path, base: str, ports: Sequence[int]) -> Iterator[str]:
+    """`oraculo up` in a process of its own, with the shipped workers, on the first port that it starts on; yields its
+    URL."""
     environment = {
         "LOG_LEVEL": "WARNING",
         **os.environ,
@@ -192,10 +183,25 @@ def server(folder: Path, base: str, port: int) -> Iterator[str]:
         "ORACULO_ARTEFATOS": str(folder / "relatorios"),
     }
     environment.pop("ORACULO_CRASH_AT", None)
-    command = [sys.executable, "-m", "oraculo", "up", "--port", str(port), "--json"]
     log = folder / "server.log"
+    for port in ports:
+        process = _up(port, environment, log)
+        assert process.stdout is not None
+        try:
+            if line := process.stdout.readline():
+                yield json.loads(line)["url"]
+                return
+        finally:
+            process.terminate()
+            process.wait(35)
+            process.stdout.close()
+    raise OraculoError(f"the server did not start: {log.read_text(errors='replace').strip()[-2000:]}")
+
+
+def _up(port: int, environment: dict[str, str], log: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "oraculo", "up", "--port", str(port), "--json"]
     with log.open("wb") as errors:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [*command, "--worker", "oraculo.collectors.all:worker"],
             env=environment,
             stdout=subprocess.PIPE,
@@ -203,16 +209,6 @@ def server(folder: Path, base: str, port: int) -> Iterator[str]:
             text=True,
             start_new_session=True,  # Ctrl-C is for us; we stop it in order
         )
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        if not line:
-            raise OraculoError(f"the server did not start: {log.read_text(errors='replace').strip()[-2000:]}")
-        yield json.loads(line)["url"]
-    finally:
-        process.terminate()
-        process.wait(35)
-        process.stdout.close()
 
 
 def _until_interrupted() -> None:
