@@ -134,6 +134,23 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_no_page_installs_the_project_of_others_that_has_our_name_on_pypi() -> None:
+    """A clone or a file is installed; the decisions and the log of changes may tell how it was."""
+    pages = [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *DOCS.glob("*.txt"),
+        *(ROOT / "examples").rglob("*.*"),
+        *(ROOT / "scripts").rglob("*.sh"),
+    ]
+    read = [page for page in pages if page.parent.name != "adr" and page.name != "CHANGELOG.md"]
+    bare = re.compile(r"pip install (?:-\S+ )*['\"]?oraculo(?![-\w.])")
+    assert bare.search("$ pip install --upgrade 'oraculo[server]'")
+    assert [
+        page for page in read if page.is_file() and bare.search(page.read_text(encoding="utf-8", errors="ignore"))
+    ] == []
+
+
 def test_the_two_readmes_have_the_same_shape() -> None:
     english, portuguese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.pt-BR.md"))
     assert len(re.findall(r"^## ", english, re.M)) == len(re.findall(r"^## ", portuguese, re.M))

@@ -163,7 +163,7 @@ mesh() {
 secrets() { # named by pods and missing; the logic is the command's
   heading "doctor"
   command -v oraculo >/dev/null || {
-    warn "doctor" "oraculo is not installed here: pip install oraculo"
+    warn "doctor" "oraculo is not installed here (docs/install.md)"
     return
   }
   local said

@@ -11,7 +11,7 @@ HEAD = """# Oráculo
 > need no SDK (JSON over RabbitMQ, Redis Streams, NATS, Kafka or HTTP), nothing accepted is lost, results count once.
 
 Words on the wire are Portuguese; requests may use the English ones (glossario.md).
-`pip install 'oraculo[server]'`, then `oraculo dev app.py`.
+`pip install '.[server]'` in a clone (the name on PyPI is another project's), then `oraculo dev app.py`.
 """
 
 
