@@ -32,7 +32,7 @@ async def test_a_choice_of_a_worker_is_told_with_its_candidates(started: Start) 
         await CurlWorker(client, "fast-1").do("escavador_youtube")
         await until(lambda: _ended(client, "a"))
         found = await why(client, "a")
-        assert (found["status"], found["resumo"], found["next"]) == ("concluida", "ended as concluida", None)
+        assert (found["status"], found["resumo"], found["next"]) == ("concluida", "ended as completed", None)
         (choice,) = [one for one in found["decisoes"] if one["evento"] == "ticket_allocated"]
         assert choice["frase"].startswith("escavador_youtube, attempt 1: given to fast-1 (score ")
         assert choice["alocacao"]["agent_id"] == "fast-1" and choice["alocacao"]["em"] == choice["em"]
@@ -57,7 +57,7 @@ async def test_open_tickets_say_what_each_waits_for(
     found = await why(client, "abc")
     assert found["abertos_total"] == 2
     assert [one["tarefa"] for one in found["abertos"]] == ["escavador_blog", "executador_relatorio"]
-    assert found["abertos"][1]["frase"] == "executador_relatorio waits for 1 of 2 (todos): escavador_blog"
+    assert found["abertos"][1]["frase"] == "executador_relatorio waits for 1 of 2 (all): escavador_blog"
     assert found["resumo"].startswith("waits for an answer of")
     assert (await client.get(f"{URL}/abc/why")).json()["resumo"].startswith("aguarda resposta de")
 
@@ -73,7 +73,7 @@ async def test_a_ticket_is_asked_for_by_its_id_or_the_name_of_its_task(
     ids = [one["ticket_id"] for one in (await client.get(f"{URL}/abc")).json()["tickets"]]
     by_name, by_id = await why(client, "abc", ticket="pagar"), await why(client, "abc", ticket=ids[1])
     assert by_name == by_id
-    assert (by_id["ticket_id"], by_id["resumo"]) == (ids[1], "pagar waits for 1 of 1 (todas_ok): coletar")
+    assert (by_id["ticket_id"], by_id["resumo"]) == (ids[1], "pagar waits for 1 of 1 (all ok): coletar")
     english = (await client.get(f"{URL}/abc/why", params={"words": "en", "ticket": "pagar"})).json()
     assert english["abertos"][0]["task"] == "pagar"
 
@@ -87,7 +87,7 @@ async def test_pages_and_what_was_done_to_a_run(client: httpx2.AsyncClient, subm
     assert whole["next"] is None and whole["abertos"] == []
     said = [one["frase"] for one in whole["decisoes"]]
     assert any(one.startswith("paused by ") and ": a fonte caiu" in one for one in said)
-    assert whole["decisoes"][-1]["detalhes"][-1].endswith("× cancelada: chega")
+    assert whole["decisoes"][-1]["detalhes"][-1].endswith("× cancelled: chega")
     pages, after = [], 0
     while True:
         page = await why(client, "abc", after=after, limit=2)

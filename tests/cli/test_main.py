@@ -20,7 +20,7 @@ from oraculo import __version__
 from oraculo.cli import texts
 from oraculo.cli.exits import Exit, code_of, code_of_status
 from oraculo.cli.extras import COMMAND_MODULES
-from oraculo.cli.main import app
+from oraculo.cli.main import PANELS, app
 from oraculo.errors import ApiError, BusyError, SettingsError, StoreUnavailableError, UnknownIdError
 from wire.flow.samples import SAMPLES
 
@@ -72,6 +72,18 @@ def test_no_command_shows_the_commands(alone: Cli) -> None:
     done = alone()
     assert "submit" in done.stdout + done.stderr
     assert alone("nada").returncode == 2
+
+
+def test_a_misspelt_command_is_told_with_the_nearest_one(alone: Cli) -> None:
+    for asked, meant in ((["submti"], "submit"), (["dlq", "requeu", "7"], "requeue"), (["pln"], "plan")):
+        done = alone(*asked, LANG="en_US.UTF-8")
+        assert done.returncode == 2
+        assert f"did you mean {meant}?" in " ".join(done.stderr.split())
+
+
+def test_every_command_stands_below_a_title_of_the_help() -> None:
+    placed = [name for names in PANELS.values() for name in names.split()]
+    assert sorted(placed) == sorted({name.split()[0] for name in commands()})
 
 
 def test_it_speaks_portuguese_when_asked(alone: Cli) -> None:

@@ -22,6 +22,7 @@ from oraculo.bench.command import _table as bench_table
 from oraculo.cli.output import ago
 from oraculo.cli.picture import Picture
 from oraculo.cli.texts import _TEXTS as TEXTS
+from oraculo.core.vocabulary import Kind
 from oraculo.demo.command import program
 from oraculo.simulation.prove import verdict
 from waiting import DEADLINE_S
@@ -135,6 +136,23 @@ def test_the_picture_names_tickets_of_fluxo_c_by_their_task() -> None:
     flow = {"fluxo_c": {"task_id": "construir", "task_type": "BUILD"}}
     shown = drawn(Picture(document({**ticket(0, "execution.tickets", "execucao"), **flow})))
     assert "construir (BUILD)" in shown and "execution.tickets" not in shown
+
+
+def test_the_picture_has_a_title_for_every_kind_of_task() -> None:
+    shown = drawn(Picture(document(*(ticket(number, f"q{number}", kind) for number, kind in enumerate(Kind)))))
+    assert all(f"q{number}" in shown for number in range(len(Kind)))
+
+
+def test_the_picture_names_waits_and_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("oraculo.cli.output.words", lambda: "en")
+    wait = {"tarefa": "pagar", "destino": None, "espera": {"tipo": "aprovacao", "pergunta": "Pagar?"}}
+    item = {"tarefa": "itens", "indice": 3}
+    shown = drawn(
+        Picture(document({**ticket(0, "x", "espera"), **wait}, {**ticket(1, "executador_x", "execucao"), **item}))
+    )
+    assert "pagar (approval: Pagar?)" in shown
+    assert "itens (executador_x) #3" in shown
+    assert "pending" in shown and "pendente" not in shown
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,15 @@ def test_watch_is_one_line_per_event_without_a_terminal(cli: Cli) -> None:
     assert "w1 ended concluida" in done.stderr
 
 
+def test_watch_ends_with_what_the_plan_gave(cli: Cli) -> None:
+    tasks = {"lista": {"fonte": "eco", "parametros": {"n": [1, 2]}}}
+    plan = {"tarefas": tasks, "saida": {"total": "${{ size(lista.dados.n) }}", "sim": True}}
+    lines = cli("submit", "-", "--watch", input=json.dumps(plan)).stdout.splitlines()
+    assert json.loads(lines[-1]) == {"total": 2, "sim": True}
+    assert "orchestration_closed" in lines[-2]
+    assert not any("{'" in line for line in lines), "an event shows Python's repr"
+
+
 def test_watch_json_is_the_journal(cli: Cli) -> None:
     cli.submit({**GOOD, "correlation_id": "w2"}, "--wait", "10")
     events = cli.json("watch", "w2")
@@ -165,7 +174,7 @@ def test_signals_and_decisions_of_tasks(cli: Cli) -> None:
     }
     cli.submit({"tarefas": tasks, "saida": "${{ fim.dados.nota }}", "correlation_id": "espera-1"})
     shown = cli("show", "espera-1")
-    assert "waits for a decision (task ok) since" in shown.stdout and "ok (aprovacao pagar?)" in shown.stdout
+    assert "waits for a decision (task ok) since" in shown.stdout and "ok (aprovacao: pagar?)" in shown.stdout
     refused = cli("approve", "espera-1")
     assert refused.returncode == 1 and "ok, b" in refused.stderr
     assert cli.json("signal", "espera-1", "revisao", "--data", '{"nota": 7}') == {"tarefa": None}

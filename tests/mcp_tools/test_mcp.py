@@ -16,6 +16,7 @@ from mcp.client.client import Client as McpClient
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
+from tools.servers.server import free_port
 
 from cli.processes import Cli, Server, environment
 from oraculo.client.async_client import AsyncClient
@@ -105,9 +106,41 @@ async def test_a_run_outlives_the_session_that_started_it(server: Server, tmp_pa
         ended = answer(await again.call_tool("get_run", {"run": "sobrevive", "wait_s": 30}))
         assert (ended["status"], ended["result"]["coletas"][0]["dados"]) == ("concluida", "fim")
         told = answer(await again.call_tool("explain_run", {"run": "sobrevive"}))
-        assert (told["status"], told["stands"]) == ("concluida", "ended as concluida")
+        assert (told["status"], told["stands"]) == ("concluida", "ended as completed")
         assert told["decisions"][0]["decision"].startswith("asked for")
-        assert told["decisions"][-1]["details"] == ["1 × concluida"]
+        assert told["decisions"][-1]["details"] == ["1 × completed"]
+
+
+async def test_a_run_outlives_the_server_the_tools_and_the_session(tmp_path: Path) -> None:
+    began, may = tmp_path / "comecou", tmp_path / "pode"
+    port = free_port()
+    one = Server(tmp_path, "--worker", "trabalho:worker", port=port, ORACULO_API_KEY=KEY)
+    one.start()
+    try:
+        async with process(one) as client:
+            request = {"coletas": [{"fonte": "espera", "parametros": {"comecou": str(began), "pode": str(may)}}]}
+            given = {"request": request, "run": "sobrevive-a-tudo", "wait_s": 0}
+            assert answer(await client.call_tool("submit_request", given))["ended"] is False
+            await until(began.exists)
+            one.kill()
+            away = await client.call_tool("get_run", {"run": "sobrevive-a-tudo"})
+            assert f"127.0.0.1:{port}" in refused(away)
+            began.unlink()
+            one.start()  # the same address and the same store
+            asked = {"run": "sobrevive-a-tudo", "wait_s": 0}
+            assert answer(await client.call_tool("get_run", asked))["ended"] is False, "the same session goes on"
+        await until(began.exists)  # the order was given out again
+        async with process(one) as again:  # another process of the tools, which knows the id alone
+            repeated = answer(await again.call_tool("submit_request", given))
+            assert (repeated["run"], repeated["ended"]) == ("sobrevive-a-tudo", False), "nothing starts twice"
+            may.touch()
+            ended = answer(await again.call_tool("get_run", {"run": "sobrevive-a-tudo", "wait_s": 60}))
+            assert (ended["status"], ended["result"]["coletas"][0]["dados"]) == ("concluida", "fim")
+            listed = answer(await again.call_tool("list_runs", {}))
+            assert [run["correlation_id"] for run in listed["runs"]] == ["sobrevive-a-tudo"]
+    finally:
+        may.touch()
+        one.kill()
 
 
 async def test_task_types_are_tools_with_their_schemas_and_repeating_starts_nothing_twice(

@@ -263,3 +263,15 @@ def test_more_faults_than_one_can_read_are_counted() -> None:
     reading = read({"tarefas": {f"t{n}": {} for n in range(5000)}})
     assert len(reading.faults) == FAULTS_KEPT
     assert reading.fault_count == 5000
+
+
+def test_a_misspelt_kind_of_task_is_one_fault_in_the_words_of_the_document() -> None:
+    document = {"tasks": {"a": {"sourse": "x"}, "b": {"for_eech": [1], "do": {"source": "x"}}}, "output": "${{ a.q }}"}
+    first, second = (str(fault) for fault in read(document).faults[:2])
+    assert first.startswith(
+        "tasks.a.sourse: a task has no field 'sourse'; did you mean 'source'? allowed: as, at_once,"
+    )
+    assert second.startswith("tasks.b.for_eech: a task has no field 'for_eech'; did you mean 'for_each'?")
+    assert len(read({"tasks": document["tasks"]}).faults) == 2
+    (fault,) = read({"tasks": {"a": {"executor": "x"}}, "output": "${{ a.dota }}"}).faults
+    assert "it offers status, ok, errors, attempts, result (" in str(fault)

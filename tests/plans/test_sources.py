@@ -125,19 +125,19 @@ def test_a_key_that_stands_twice_is_a_fault_and_reading_goes_on(format: SourceFo
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("tarefas:\n\tt: {fonte: a}", "2:1: (corpo): not YAML: lines begin with spaces"),
+        ("tarefas:\n\tt: {fonte: a}", "2:1: not YAML: lines begin with spaces"),
         ("tarefas: [", "not YAML: "),
-        ("a: &x 1\nb: *x\n", "1:4: (corpo): anchors and aliases"),
-        ("a: !!python/object:os.system x", "1:4: (corpo): tags are not allowed"),
-        ("{tarefas: {t: {fonte: a}}}\n---\nb: 1\n", "2:1: (corpo): a file holds one plan"),
+        ("a: &x 1\nb: *x\n", "1:4: anchors and aliases"),
+        ("a: !!python/object:os.system x", "1:4: tags are not allowed"),
+        ("{tarefas: {t: {fonte: a}}}\n---\nb: 1\n", "2:1: a file holds one plan"),
         ("a: {<<: {b: 1}}", "1:5: a.<<: << does not merge here"),
-        ("a: \x01", "1:4: (corpo): not YAML: the character U+0001"),
-        ("? [a]\n: 1\n", "1:3: (corpo): a key is a text"),
-        ("", "1:1: (corpo): the file is empty"),
-        ("# nothing\n", "1:1: (corpo): the file is empty"),
-        ("a: %x", "1:4: (corpo): not YAML: a value cannot begin with %"),
-        ("- a", "1:1: (corpo): a request is an object, not a list"),
-        ("[" * 70, "1:65: (corpo): nested more than 64 levels deep"),
+        ("a: \x01", "1:4: not YAML: the character U+0001"),
+        ("? [a]\n: 1\n", "1:3: a key is a text"),
+        ("", "1:1: the file is empty"),
+        ("# nothing\n", "1:1: the file is empty"),
+        ("a: %x", "1:4: not YAML: a value cannot begin with %"),
+        ("- a", "1:1: a request is an object, not a list"),
+        ("[" * 70, "1:65: nested more than 64 levels deep"),
     ],
 )  # fmt: skip
 def test_what_is_no_plan_in_yaml_is_one_clear_fault(text: str, wanted: str) -> None:
@@ -147,20 +147,20 @@ def test_what_is_no_plan_in_yaml_is_one_clear_fault(text: str, wanted: str) -> N
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ('{"a": 1,}', "1:9: (corpo): not JSON: a key in double quotes is expected, not '}'"),
-        ('{"a" 1}', "1:6: (corpo): not JSON: : is expected, not '1'"),
-        ('{\n "a": [1 2]}', "2:10: (corpo): not JSON: , or ] is expected, not '2'"),
-        ("{'a': 1}", "1:2: (corpo): not JSON: \"'\" cannot stand here"),
-        ('{"a": 01}', "1:7: (corpo): not JSON: '0' cannot stand here"),
-        ('{"a": NaN}', "1:7: (corpo): not JSON: 'N' cannot stand here"),
-        ('{"a": 1} x', "1:10: (corpo): not JSON: 'x' cannot stand here"),
-        ('{"a": 1', "1:8: (corpo): not JSON: the text ends where , or } is expected"),
-        ('{"a": "\n"}', "1:7: (corpo): not JSON: '\"' cannot stand here"),
+        ('{"a": 1,}', "1:9: not JSON: a key in double quotes is expected, not '}'"),
+        ('{"a" 1}', "1:6: not JSON: : is expected, not '1'"),
+        ('{\n "a": [1 2]}', "2:10: not JSON: , or ] is expected, not '2'"),
+        ("{'a': 1}", "1:2: not JSON: \"'\" cannot stand here"),
+        ('{"a": 01}', "1:7: not JSON: '0' cannot stand here"),
+        ('{"a": NaN}', "1:7: not JSON: 'N' cannot stand here"),
+        ('{"a": 1} x', "1:10: not JSON: 'x' cannot stand here"),
+        ('{"a": 1', "1:8: not JSON: the text ends where , or } is expected"),
+        ('{"a": "\n"}', "1:7: not JSON: '\"' cannot stand here"),
         ('{"a": 1e999}', "1:7: a: the number is too large"),
         ('{"a": 18446744073709551616}', "1:7: a: the number does not fit into 64 bits"),
         ('{"a": "\\u0000"}', "1:7: a: the text holds a character that JSON cannot carry"),
-        ('{"\\ud800": 1}', "1:2: (corpo): the text holds a character that JSON cannot carry"),
-        ("", "1:1: (corpo): not JSON: the text ends where a value is expected"),
+        ('{"\\ud800": 1}', "1:2: the text holds a character that JSON cannot carry"),
+        ("", "1:1: not JSON: the text ends where a value is expected"),
     ],
 )  # fmt: skip
 def test_what_is_no_json_is_one_clear_fault(text: str, wanted: str) -> None:
@@ -169,7 +169,7 @@ def test_what_is_no_json_is_one_clear_fault(text: str, wanted: str) -> None:
 
 def test_bytes_that_are_no_text_and_files_that_are_too_large() -> None:
     assert [str(one) for one in read_text(b"a: 1\nb: \xff", SourceFormat.YAML).faults] == [
-        "2:4: (corpo): the file is not UTF-8 from here on"
+        "2:4: the file is not UTF-8 from here on"
     ]
     large = read_text(b" " * (limits.SOURCE_MAX_BYTES + 1), SourceFormat.JSON)
     assert "at most 1048576" in str(large.faults[0])

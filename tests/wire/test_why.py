@@ -119,7 +119,7 @@ def test_a_choice_says_who_got_it_why_not_the_others_what_was_predicted_and_what
     assert came["previsao"] == {
         "previsto_ms": 1200, "previsto_p90_ms": 2900, "levou_ms": 2000, "dentro_do_p90": True,
     }  # fmt: skip
-    assert lines(story, 1, "pt")[0].startswith("pedida: 2 tickets")
+    assert lines(story, 1, "pt")[0].startswith("pedida; tickets: 2")
     assert not any("w1" in line for line in lines(story, 1)), "of another ticket"
 
 
@@ -135,19 +135,19 @@ def test_a_failure_says_what_is_left_of_its_attempts_and_the_last_one_why_there_
     story = Story(plan([coleta(attempts=2)]))
     story.confirm(when=0)
     story.fail(0, when=1)
-    assert "after erro" in now(story, 0)
+    assert "(error)" in now(story, 0)
     story.wake(100)
     story.confirm(when=100)
     story.fail(0, when=101)
     found = lines(story, 0)
-    assert any("attempt 1 failed (erro): fora do ar" in line for line in found)
+    assert any("attempt 1 failed (error): fora do ar" in line for line in found)
     assert any(line.endswith(": 1 of 2 are used up") for line in found)
     assert "escavador_youtube: failed for good with attempt 2: fora do ar" in found
     assert "it had 2 attempts, and all are used up" in found
-    assert now(story, 0) == "escavador_youtube: erro, because fora do ar"
+    assert now(story, 0) == "escavador_youtube: failed, because fora do ar"
     ended = told(story)[-1]
-    assert ended["frase"] == "ended as erro"
-    assert ended["detalhes"] == ["not enough for its fan-in (todos): 1 of 1", "1 × erro: fora do ar"]
+    assert ended["frase"] == "ended as failed"
+    assert ended["detalhes"] == ["not enough for its fan-in (all): 1 of 1", "1 × failed: fora do ar"]
 
 
 def test_an_attempt_that_made_room_says_for_which_and_that_it_uses_up_none() -> None:
@@ -158,7 +158,7 @@ def test_an_attempt_that_made_room_says_for_which_and_that_it_uses_up_none() -> 
     (back,) = [one for one in told(story) if one["evento"] == "ticket_withdrawn"]
     assert back["frase"].endswith(f"attempt 1 taken back from w1: its place was needed for {urgent}")
     assert back["detalhes"] == ["it uses up no attempt; goes out again after 300 s"]
-    assert "after preemptado" in now(story, 0)
+    assert "(it made room for a more urgent ticket)" in now(story, 0)
 
 
 def test_a_verdict_says_which_policy_refused_which_version_and_decision() -> None:
@@ -204,13 +204,13 @@ def test_what_stands_behind_a_fan_in_says_who_is_missing_and_why_it_may_start() 
     story.ok(1, when=2)
     story.ok(2, when=3)
     assert "executador_exec0: may start; 3 of 5 concluded" in lines(story, 5)
-    assert "escavador_fonte4: cancelada, because the fan-in (quorum) is met already" in lines(story, 4)
+    assert "escavador_fonte4: cancelled, because the fan-in (quorum) is met already" in lines(story, 4)
 
 
 def test_a_plan_of_fluxo_c_is_told_by_its_tasks_with_what_it_estimated() -> None:
     story = Story(flow({"build": [], "deploy": ["build"]}))
     story.confirm(when=0)
-    assert now(story, 1) == "deploy waits for 1 of 1 (todas_ok): build"
+    assert now(story, 1) == "deploy waits for 1 of 1 (all ok): build"
     story.ok(0, when=4)
     found = lines(story, 0)
     assert any(line.startswith("estimated by its plan: ") for line in found) and "took 4.0 s" in found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 import typer
 
@@ -13,19 +14,20 @@ from oraculo.cli.texts import t
 COMMAND_MODULES = {"demo": "oraculo.demo", "bench": "oraculo.bench", "prove": "oraculo.simulation.prove"}
 
 
-def register(app: typer.Typer) -> None:
+def register(app: typer.Typer, panel_of: Callable[[str], str | None]) -> None:
     for name in COMMAND_MODULES:
-        _register(app, name)
+        _register(app, name, panel_of(name))
 
 
-def _register(app: typer.Typer, name: str) -> None:
+def _register(app: typer.Typer, name: str, panel: str | None) -> None:
     # Arguments and --help are passed on as they are: only the command itself knows them.
     passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
     def command(context: typer.Context) -> None:
         run(name, context.args)
 
-    app.command(name, help=t(name), context_settings=passed_on, add_help_option=False)(command)
+    listed = app.command(name, help=t(name), context_settings=passed_on, add_help_option=False, rich_help_panel=panel)
+    listed(command)
 
 
 def run(name: str, arguments: list[str]) -> None:

@@ -17,6 +17,7 @@ from oraculo.cli.picture import Picture
 from oraculo.cli.submit_lines import is_lines, labelled, submit_lines
 from oraculo.cli.texts import t
 from oraculo.client.client import Client
+from oraculo.wire import strict_json
 
 Strict = Annotated[bool, typer.Option("--strict", help=t("o.strict"))]
 
@@ -154,7 +155,19 @@ def _follow(client: Client, name: str, after: int, strict: bool, json: bool) -> 
     status = status or client.get(name)["status"]
     if not json:
         note(t("ended", id=name, status=status_word(status)))
+        _output(client, name)
     raise typer.Exit(code_of_status(status, strict))
+
+
+def _output(client: Client, name: str) -> None:
+    """What a plan gave, where it gives something."""
+    result = client.result(name)
+    if result is None or result.get("saida") is None:
+        return
+    if out().is_terminal:
+        out().print_json(data=result["saida"])
+    else:
+        emit(result["saida"], as_it_is=True)
 
 
 def _each(events: Iterator[dict[str, Any]], show: Any) -> str | None:
@@ -174,6 +187,8 @@ def _line(event: dict[str, Any]) -> None:
             continue
         if isinstance(value, list):
             value = "; ".join(_messages(value)) if key in ("erros", "errors") else len(value)
+        elif isinstance(value, bool | dict):
+            value = strict_json.dumps(value).decode()
         about.append(f"{key}={value}")
     out().print(safe(f"{event['em']} {event['seq']} {event['evento']} {' '.join(about)}".rstrip()), markup=False)
 

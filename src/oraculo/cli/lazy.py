@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from oraculo.cli.helping import HelpfulCommand, HelpfulGroup
+from oraculo.cli.texts import t
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 
@@ -27,10 +29,11 @@ class LazyCommand:
     target: str
     help: str
     epilog: str
+    panel: str | None = None  # the title above it in a list
 
     def listed(self) -> TyperCommand:
         """The command as a list shows it: with its name and help, without its parameters."""
-        return TyperCommand(self.name, help=self.help)
+        return TyperCommand(self.name, help=self.help, rich_help_panel=self.panel)
 
     def load(self) -> Any:
         """Import the module and build the command."""
@@ -60,6 +63,13 @@ class LazyGroup(HelpfulGroup):
         if found is None:
             return super().get_command(ctx, cmd_name)
         return found.listed() if self._listing else found.load()
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was named; of one that does not exist, the nearest names are said."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and (near := get_close_matches(args[0], known)):
+            ctx.fail(t("no-command", name=args[0], near=", ".join(near)))
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._listing = True

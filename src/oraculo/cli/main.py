@@ -13,7 +13,7 @@ from oraculo.cli import extras
 from oraculo.cli.exits import Exit, code_of, line_of
 from oraculo.cli.helping import HelpfulCommand
 from oraculo.cli.lazy import HELP_OPTIONS, LazyCommand, lazy_group
-from oraculo.cli.output import AsJson, emit, note, say
+from oraculo.cli.output import AsJson, emit, fail, say
 from oraculo.cli.texts import t
 from oraculo.core.access import Scope
 from oraculo.errors import MissingExtraError, OraculoError
@@ -185,11 +185,33 @@ COMMANDS: dict[str, list[tuple[str, str, Scope | None, str]]] = {
     "schema": [("export", "schema:export", None, "oraculo schema export openapi --to schemas/")],
 }
 
+# Title of `oraculo --help` → the commands and groups below it.
+PANELS: dict[str, str] = {
+    "begin": "demo up dev worker submit watch plan version",
+    "runs": "ls show why cancel pause resume prioritise retry bulk signal approve reject task-types schedules tickets",
+    "operate": "workers drain undrain brokers pauses breakers events replicas top dlq slos predictions trails policy "
+    "doctor mcp",
+    "prove": "replay rehearse export-test prove bench audit",
+    "administer": "prune retention migrate migrate-store keys tenants users data-keys token-keys acl topics schema",
+}
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
+
+
+def panel_of(name: str) -> str | None:
+    """The title above a command or a group in `oraculo --help`."""
+    return t(f"panel.{_PANEL_OF[name]}") if name in _PANEL_OF else None
+
 
 def group(name: str) -> typer.Typer:
     """Return the group of that name with its commands; the empty name is `oraculo` itself."""
     commands = [
-        LazyCommand(command, target, t(f"{name}.{command}" if name else command), epilog(example))
+        LazyCommand(
+            command,
+            target,
+            t(f"{name}.{command}" if name else command),
+            epilog(example),
+            None if name else panel_of(command),
+        )
         for command, target, _scope, example in COMMANDS[name]
     ]
     made = typer.Typer(
@@ -222,11 +244,17 @@ def version(json: AsJson = False) -> None:
 
 
 app = group("")
-app.command("version", cls=HelpfulCommand, help=t("version"), epilog=epilog("oraculo version --json"))(version)
-extras.register(app)
+app.command(
+    "version",
+    cls=HelpfulCommand,
+    help=t("version"),
+    epilog=epilog("oraculo version --json"),
+    rich_help_panel=panel_of("version"),
+)(version)
+extras.register(app, panel_of)
 for _name in COMMANDS:
     if _name:
-        app.add_typer(group(_name))
+        app.add_typer(group(_name), rich_help_panel=panel_of(_name))
 
 
 @app.callback(invoke_without_command=True)
@@ -246,12 +274,12 @@ def run() -> None:
     try:
         app(prog_name="oraculo")
     except OraculoError as error:
-        note(f"oraculo: {line_of(error)}")
+        fail(line_of(error))
         sys.exit(code_of(error))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SERVER_MODULES:
             raise
-        note(f"oraculo: {MissingExtraError(' '.join(['oraculo', *sys.argv[1:2]]), 'server')}")
+        fail(str(MissingExtraError(" ".join(["oraculo", *sys.argv[1:2]]), "server")))
         sys.exit(Exit.USAGE)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -259,7 +287,7 @@ def run() -> None:
         _forget_stdout()
         sys.exit(BROKEN_PIPE)
     except TimeoutError as error:
-        note(f"oraculo: {error}")
+        fail(str(error))
         sys.exit(Exit.TIMEOUT)
 
 

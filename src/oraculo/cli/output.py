@@ -73,13 +73,18 @@ def safe(text: object) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", str(text))
 
 
-def note(text: str) -> None:
+def note(text: str, level: str = "info") -> None:
     """A line for people, on standard error; a log line where that is for machines."""
     logs = sys.modules.get("oraculo.logs")  # a command that never configured them need not wait for their import
     if logs is not None and logs.stream is not None:
-        logs.say(text)
+        logs.say(text, level)
         return
     err().print(Text(safe(text)))
+
+
+def fail(text: str) -> None:
+    """The line that says why a command ends without having done what it should."""
+    note(f"oraculo: {text}", "error")
 
 
 def emit(value: Any, *, as_it_is: bool = False) -> None:
@@ -108,6 +113,15 @@ def status_word(status: str) -> str:
     from oraculo.plans.words import STATUSES  # most commands, and most readers, do without
 
     return STATUSES.get(status, status)
+
+
+def field_word(field: str) -> str:
+    """The name of a field in the words of the reader."""
+    if words() != "en":
+        return field
+    from oraculo.plans.words import FIELDS
+
+    return FIELDS.get(field, field)
 
 
 def in_words(answer: Any) -> Any:

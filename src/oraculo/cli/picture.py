@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from oraculo.cli.output import STYLES, duration, safe, status_word, symbol
+from oraculo.cli.output import STYLES, duration, field_word, safe, status_word, symbol
 from oraculo.cli.texts import t
 
 TICKETS_SHOWN_PER_DESTINATION = 20  # more tickets than this of one destination are shown as counts
@@ -34,10 +34,15 @@ class Row:
     took: float | None = None  # milliseconds
     seen: float | None = None  # when it began, by our own clock
     error: str | None = None
+    number: int | None = None  # of an item or a round
 
     @property
     def look(self) -> str:
         return "nova_tentativa" if self.retrying and self.status == "pendente" else self.status
+
+    @property
+    def name(self) -> str:
+        return self.destino if self.number is None else f"{self.destino} #{self.number}"
 
 
 class Picture:
@@ -59,6 +64,7 @@ class Picture:
         self._notices = [f"{one['destino']}: {one['situacao']}" for one in document["notificacoes"]]
         for ticket in document["tickets"]:
             row = self.rows.get(ticket["ticket_id"]) or Row(label(ticket), ticket["tipo"], "", 0)
+            row.number = ticket.get("indice")
             row.status, row.attempt, row.error = ticket["status"], ticket["tentativas"], ticket["erro"]
             row.retrying = ticket["proxima_tentativa_em"] is not None
             row.began = _at(ticket["despachado_em"])
@@ -102,8 +108,8 @@ class Picture:
             case "tickets_reused":
                 self._close(event["tickets"], "concluida", at)
             case "plan_grown" | "map_restored":
-                for one in event["tickets"]:
-                    self.rows[one] = Row(label(event), event["tipo"], "pendente", 0)
+                for number, one in enumerate(event["tickets"], event["desde"]):
+                    self.rows[one] = Row(label(event), event["tipo"], "pendente", 0, number=number)
                 for row in self._named([event["ticket_id"]]):
                     row.status, row.began, row.seen = "em_execucao", row.began or at, row.seen or monotonic()
             case "map_ended" | "loop_ended":
@@ -152,7 +158,7 @@ class Picture:
         head = Table.grid(padding=(0, 2))
         head.add_row(
             Text(f"{symbol(self.status)} {safe(self._name)}", style=f"bold {STYLES.get(self.status, '')}"),
-            Text(self.status, style=STYLES.get(self.status, "")),
+            Text(status_word(self.status), style=STYLES.get(self.status, "")),
             ProgressBar(max(1, len(self.rows)), closed, width=24, complete_style=STYLES.get(self.status, "cyan")),
             Text(f"{closed}/{len(self.rows)}"),
             Text(duration(took), style="bright_black"),
@@ -165,7 +171,7 @@ def _ticket(row: Row) -> Text:
     took = row.took
     if took is None and row.seen is not None and row.status in OPEN_STATUSES:
         took = (monotonic() - row.seen) * 1000
-    text = Text.assemble((f"{symbol(row.look)} ", style), safe(row.destino), "  ", (status_word(row.status), style))
+    text = Text.assemble((f"{symbol(row.look)} ", style), safe(row.name), "  ", (status_word(row.status), style))
     if row.attempt > 1:
         text.append(f"  {t('attempt', n=row.attempt)}", "yellow")
     if took is not None:
@@ -200,7 +206,8 @@ def waits_for(ticket: Mapping[str, Any]) -> str:
     wait = ticket.get("espera")
     if wait is None:
         return str(ticket.get("filha") or ticket["tipo"])
-    return " ".join(text for text in (wait["tipo"], wait.get("sinal"), wait.get("pergunta")) if text)
+    about = wait.get("sinal") or wait.get("pergunta")
+    return f"{field_word(wait['tipo'])}: {about}" if about else field_word(wait["tipo"])
 
 
 def _at(text: str | None) -> datetime | None:

@@ -34,6 +34,7 @@ PLAN_TEXTS: dict[str, tuple[str, str]] = {
     "warning": ("warning", "aviso"),
     "stages.mapa": ("maps", "mapas"),
     "stages.repete": ("loops", "repetições"),
+    "stages.espera": ("waits", "esperas"),
     "stages.filha": ("children", "filhas"),
     "parent": ("child of", "filha de"),
     "merges": ("merged requests", "requisições juntadas"),

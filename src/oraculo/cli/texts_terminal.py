@@ -5,6 +5,13 @@ from __future__ import annotations
 TERMINAL_TEXTS: dict[str, tuple[str, str]] = {
     "example": ("Example", "Exemplo"),
     "o.help": ("Show this message and exit.", "Mostra esta mensagem e termina."),
+    "no-command": ("there is no command {name!r}; did you mean {near}?", "não há o comando {name!r}; seria {near}?"),
+    # titles above the commands in `oraculo --help`
+    "panel.begin": ("Begin", "Para começar"),
+    "panel.runs": ("Runs", "Execuções"),
+    "panel.operate": ("Operate", "Operar"),
+    "panel.prove": ("Check and prove", "Conferir e provar"),
+    "panel.administer": ("Administer", "Administrar"),
     # empty lists
     "none": ("nothing to show", "nada para mostrar"),
     "none.runs": (

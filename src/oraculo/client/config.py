@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from ssl import SSLContext
@@ -91,9 +92,8 @@ class ClientConfig:
 
     def unreachable(self, error: Exception) -> ServerUnreachableError:
         absent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.InvalidURL)
-        return ServerUnreachableError(
-            redaction.urls(self.url), str(error) or type(error).__name__, connected=not absent
-        )
+        reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+        return ServerUnreachableError(redaction.urls(self.url), reason, connected=not absent)
 
 
 def _of_environment(name: str) -> str:

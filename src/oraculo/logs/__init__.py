@@ -114,10 +114,10 @@ def write(about: list[dict[str, Any]]) -> None:
     stream.flush()
 
 
-def say(text: str) -> None:
-    """A line that is written whatever the level."""
+def say(text: str, level: str = "info") -> None:
+    """A line that is written whatever the level that was asked for."""
     stamp = datetime.fromtimestamp(time.time(), UTC)
-    write([{"@timestamp": stamp, "log.level": "info", "message": redact(text), "log.logger": "oraculo.cli"}])
+    write([{"@timestamp": stamp, "log.level": level, "message": redact(text), "log.logger": "oraculo.cli"}])
 
 
 def _counted(_logger: Any, _name: str, line: dict[str, Any]) -> dict[str, Any]:

@@ -52,11 +52,13 @@ class Fault:
 
 
 class Faults:
-    """Collects faults: the first of them, and how many there are."""
+    """Collects faults: the first of them, and how many there are. `english` says which words they offer where the place
+    itself tells nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, english: bool = False) -> None:
         self.kept: list[Fault] = []
         self.count = 0
+        self.english = english
 
     def add(self, path: Path, code: FaultCode, message: str, column: int | None = None) -> None:
         self.count += 1
@@ -82,11 +84,20 @@ def error_of(faults: Sequence[Fault]) -> WireError:
     return WireError("invalid_request", "; ".join(map(str, faults[:5])) + more, errors)
 
 
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """The choice that the word was probably meant to be."""
+    known = sorted(choices)
+    near = get_close_matches(word[:100], known, 1) if len(known) <= HINT_MAX_CHOICES else []
+    return str(near[0]) if near else None
+
+
+def did_you_mean(word: str | None) -> str:
+    return f"did you mean {word!r}? " if word else ""
+
+
 def hint(word: str, choices: Iterable[str]) -> str:
     """`did you mean 'x'? ` or nothing."""
-    known = list(choices)
-    near = get_close_matches(word[:100], known, 1) if len(known) <= HINT_MAX_CHOICES else []
-    return f"did you mean {str(near[0])!r}? " if near else ""
+    return did_you_mean(nearest(word, choices))
 
 
 def listed(choices: Iterable[str]) -> str:

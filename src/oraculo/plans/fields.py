@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from oraculo.expressions.template import OPENING
-from oraculo.plans.faults import FaultCode, Faults, Path, hint, shown
+from oraculo.plans.faults import FaultCode, Faults, Path, did_you_mean, hint, nearest, shown
 from oraculo.plans.json_values import is_json
 from oraculo.plans.model import Json, Params
 from oraculo.plans.words import FIELDS, FIELDS_TO_PORTUGUESE, VALUES, value_to_portuguese
@@ -38,8 +38,9 @@ class ObjectFields:
         self._what = what
         self._sent: dict[str, str] = {}  # Portuguese → as sent
         self._values: dict[str, object] = {}
+        self.misspelt: set[str] = set()  # fields that unknown words look like
         allowed = frozenset(known)
-        english = False
+        english = faults.english
         for word, inner in value.items():
             field = FIELDS_TO_PORTUGUESE.get(word, word) if isinstance(word, str) else None
             if field not in allowed and isinstance(word, str) and word in allowed:
@@ -63,7 +64,10 @@ class ObjectFields:
             self.faults.add(at, FaultCode.UNKNOWN_FIELD, f"{word} {there}")
             return
         choices = [FIELDS.get(field, field) for field in allowed] if english else list(allowed)
-        near = hint(word, {*allowed, *(FIELDS.get(field, field) for field in allowed)})
+        meant = nearest(word, {*allowed, *(FIELDS.get(field, field) for field in allowed)})
+        near = did_you_mean(meant)
+        if meant:
+            self.misspelt.add(meant if meant in allowed else FIELDS_TO_PORTUGUESE[meant])
         self.faults.add(
             at,
             FaultCode.UNKNOWN_FIELD,

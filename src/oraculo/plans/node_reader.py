@@ -114,7 +114,7 @@ class NodeReader:
         if found:
             given = " and ".join(fields.given(found))
             fields.fault(found[1], FaultCode.AMBIGUOUS, f"{what} is one of {choices}; this one is {given}")
-        else:
+        elif not fields.misspelt.intersection(kinds):
             self._faults.add(fields.path, FaultCode.MISSING, f"{what} is one of {choices}; this one is none of them")
         return None
 

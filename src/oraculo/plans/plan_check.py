@@ -45,7 +45,7 @@ def check(request: RequestDocument, broken: Broken, faults: Faults, warnings: Fa
         one, at, id_chars = stack.pop()
         if not isinstance(one, PlanDocument):
             continue
-        found, noted = Faults(), Faults()
+        found, noted = Faults(faults.english), Faults(faults.english)
         _PlanCheck(one, broken.get(id(one), frozenset()), found, noted).run()
         faults.take(found, at)
         warnings.take(noted, at)
@@ -190,13 +190,14 @@ class _PlanCheck:
         if use.name == site.task and not site.scope.own:
             return  # a cycle of one, found with the others
         offered = offers(self._document.tasks.get(use.name))
+        words = [FIELDS.get(field, field) if self._faults.english else field for field in offered]
         if not use.field:
-            fields = ", ".join(f"{use.name}.{field}" for field in offered)
+            fields = ", ".join(f"{use.name}.{word}" for word in words)
             message = f"{use.name} is a task; ask for one of its fields: {fields}"
             self._bad(site, message, offset + use.position, FaultCode.UNKNOWN_NAME)
         elif offered_to_portuguese(use.field) not in offered:
             near = hint(use.field, [*offered, *(FIELDS.get(field, field) for field in offered)])
-            message = f"task {use.name!r} offers no {use.field!r}; {near}it offers {', '.join(offered)}"
+            message = f"task {use.name!r} offers no {use.field!r}; {near}it offers {', '.join(words)}"
             self._bad(site, message, offset + use.field_position, FaultCode.UNKNOWN_NAME)
 
     # -- the graph ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from oraculo.plans.model import (
 )
 from oraculo.plans.node_reader import NodeReader, both
 from oraculo.plans.plan_check import check
-from oraculo.plans.words import FIELDS
+from oraculo.plans.words import FIELDS, FIELDS_TO_PORTUGUESE
 
 COMMON_FIELDS = ("timeout_s", "correlation_id", "notificar", "rotulos", "unica")
 UNIQUE_FIELDS = ("modo", "janela_s", "chave")
@@ -53,7 +53,8 @@ class Reading:
 
 def read(value: object) -> Reading:
     """Read a request of any shape. Never raises."""
-    faults, warnings = Faults(), Faults()
+    english = isinstance(value, dict) and any(word in FIELDS_TO_PORTUGUESE for word in value)
+    faults, warnings = Faults(english), Faults(english)
     reader = _RequestReader(faults)
     request = reader.request(value, (), level=1)
     if request is not None:

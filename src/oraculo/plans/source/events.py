@@ -52,7 +52,7 @@ class PlacedFault:
     column: int
 
     def __str__(self) -> str:
-        return f"{self.line}:{self.column}: {self.fault}"
+        return f"{self.line}:{self.column}: {self.fault if self.fault.path else self.fault.message}"
 
 
 class SourceText:

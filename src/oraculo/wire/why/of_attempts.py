@@ -12,6 +12,7 @@ from oraculo.core.allocations import AllocatedAttempt, Allocation
 from oraculo.core.flow.profile import specs_in
 from oraculo.core.vocabulary import Cause
 from oraculo.wire import allocation_views
+from oraculo.wire.why import words
 from oraculo.wire.why.telling import DecisionTold, Telling, instant, length, milliseconds
 
 
@@ -82,7 +83,7 @@ def failed(telling: Telling, event: ev.AttemptFailed) -> DecisionTold:
         "failed",
         names=telling.name(event.ticket),
         n=event.attempt,
-        cause=event.cause.value,
+        cause=words.cause(telling.language, event.cause),
         by=telling.by(event.actor),
         error=_error(telling, event),
     )
@@ -112,12 +113,14 @@ def gave_up(telling: Telling, event: ev.TicketFailed, at: datetime) -> DecisionT
 
 
 def _error(telling: Telling, event: ev.AttemptFailed | ev.TicketFailed) -> str:
-    return sentences.message(sentences.errors_said(event, telling.language)) or _status(event)
+    return sentences.message(sentences.errors_said(event, telling.language)) or _known(telling, event)
 
 
-def _status(event: ev.AttemptFailed | ev.TicketFailed) -> str:
+def _known(telling: Telling, event: ev.AttemptFailed | ev.TicketFailed) -> str:
     """What is said of a failure of which nothing else is known."""
-    return event.cause.value if isinstance(event, ev.AttemptFailed) else event.status.value
+    if isinstance(event, ev.AttemptFailed):
+        return words.cause(telling.language, event.cause)
+    return telling.status(event.status)
 
 
 def withdrawn(telling: Telling, event: ev.TicketWithdrawn) -> DecisionTold:

@@ -90,7 +90,7 @@ def undoing(telling: Telling, event: ev.CompensationStarted) -> DecisionTold | N
     names = ", ".join(telling.name(position) for position in event.undone[:REASONS_SHOWN])
     details = [telling.say("undo.order", names=names)]
     if event.ending is not None:
-        details.append(telling.say("undo.ending", status=event.ending.value))
+        details.append(telling.say("undo.ending", status=telling.status(event.ending)))
     return DecisionTold(told, details)
 
 
@@ -98,7 +98,7 @@ def ended(telling: Telling, status: Status) -> DecisionTold:
     """How a run ended and what made it so: what its tickets came to, and the fan-ins that were not met."""
     state = telling.state
     details = [
-        telling.say("ended.gate", mode=gate.mode.value, needed=gate.needed, n=len(gate.inputs))
+        telling.say("ended.gate", mode=words.mode(telling.language, gate.mode), needed=gate.needed, n=len(gate.inputs))
         for gate, count in zip(state.plan.gates, state.gates, strict=True)
         if count.passed is False and gate.essential
     ]
@@ -106,7 +106,7 @@ def ended(telling: Telling, status: Status) -> DecisionTold:
         details.append(telling.say("ended.undone", cause=words.undoing(telling.language, state.undo_reason)))
     if state.output_fault is not None:
         details.append(telling.say("ended.output", why=say(state.output_fault, telling.language)))
-    return DecisionTold(telling.say("ended", status=status.value), [*details, *_counts(telling, state)])
+    return DecisionTold(telling.say("ended", status=telling.status(status)), [*details, *_counts(telling, state)])
 
 
 def _counts(telling: Telling, state: Orchestration) -> list[str]:
@@ -121,10 +121,10 @@ def _counts(telling: Telling, state: Orchestration) -> list[str]:
         found[ticket.status, why] += 1
     well = found.pop((Status.CONCLUIDA, ""), 0)
     lines = [
-        telling.say("ended.why" if why else "ended.count", n=n, status=status.value, why=why)
+        telling.say("ended.why" if why else "ended.count", n=n, status=telling.status(status), why=why)
         for (status, why), n in found.most_common(REASONS_SHOWN)
     ]
-    return [*lines, *([telling.say("ended.count", n=well, status=Status.CONCLUIDA.value)] if well else [])]
+    return [*lines, *([telling.say("ended.count", n=well, status=telling.status(Status.CONCLUIDA))] if well else [])]
 
 
 def notice_given_up(telling: Telling, event: ev.NoticeGivenUp) -> DecisionTold:

@@ -55,7 +55,7 @@ def closed(telling: Telling, event: ev.TicketsClosed) -> DecisionTold | None:
     if not telling.concerns(event.tickets):
         return None
     why = say(event.reason, telling.language)
-    told = telling.say("closed", names=telling.names(event.tickets), status=event.status.value, why=why)
+    told = telling.say("closed", names=telling.names(event.tickets), status=telling.status(event.status), why=why)
     return DecisionTold(told, [], telling.one_of(event.tickets))
 
 
@@ -88,12 +88,12 @@ def grown(telling: Telling, event: ev.PlanGrown) -> DecisionTold | None:
 
 def growth_ended(telling: Telling, event: ev.MapEnded | ev.LoopEnded) -> DecisionTold:
     why = because(say_optional(event.reason, telling.language) or "")
-    told = telling.say("grown.ended", names=telling.name(event.ticket), status=event.status.value, why=why)
+    told = telling.say("grown.ended", names=telling.name(event.ticket), status=telling.status(event.status), why=why)
     return DecisionTold(told, [], event.ticket)
 
 
 def child_ended(telling: Telling, event: ev.ChildEnded) -> DecisionTold:
-    told = telling.say("child", names=telling.name(event.ticket), status=event.status.value)
+    told = telling.say("child", names=telling.name(event.ticket), status=telling.status(event.status))
     return DecisionTold(told, [], event.ticket, event.attempt)
 
 
@@ -113,7 +113,7 @@ def wait_started(telling: Telling, event: ev.WaitStarted) -> DecisionTold:
 
 def wait_ended(telling: Telling, event: ev.WaitEnded) -> DecisionTold:
     how = words.wait_end(telling.language, event.how)
-    told = telling.say("wait.ended", names=telling.name(event.ticket), how=how, status=event.status.value)
+    told = telling.say("wait.ended", names=telling.name(event.ticket), how=how, status=telling.status(event.status))
     said = say_optional(event.reason, telling.language)
     return DecisionTold(told, [said] if said else [], event.ticket)
 

@@ -14,6 +14,7 @@ from oraculo.core.ticket_state import Ticket
 from oraculo.core.vocabulary import Kind, Phase, Status
 from oraculo.wire import hold_views, views, wait_views
 from oraculo.wire.hold_views import HoldOf
+from oraculo.wire.why import words
 from oraculo.wire.why.telling import DecisionTold, Telling, instant
 
 OPEN_SHOWN = 50
@@ -25,8 +26,8 @@ def summary(telling: Telling, hold: HoldOf) -> str:
     if telling.only is not None:
         return of_ticket(telling, telling.only, hold).sentence
     if state.closed_at is not None:
-        return telling.say("ended", status=state.status.value)
-    return views.waiting_for(state, telling.language, hold) or state.status.value
+        return telling.say("ended", status=telling.status(state.status))
+    return views.waiting_for(state, telling.language, hold) or telling.status(state.status)
 
 
 def open_tickets(telling: Telling, hold: HoldOf) -> tuple[list[dict[str, Any]], int]:
@@ -96,7 +97,7 @@ def _ended(telling: Telling, name: str, ticket: Ticket) -> str:
     if not why and ticket.reason is not None:
         why = say(ticket.reason, telling.language)
     word = "ticket.ended" if why else "ticket.over"
-    return telling.say(word, names=name, status=ticket.status.value, why=why)
+    return telling.say(word, names=name, status=telling.status(ticket.status), why=why)
 
 
 def _not_begun(telling: Telling, position: int, name: str) -> DecisionTold:
@@ -117,7 +118,12 @@ def _not_begun(telling: Telling, position: int, name: str) -> DecisionTold:
     if len(open_inputs) > 3:
         others = telling.say("more", names=others, n=len(open_inputs) - 3)
     told = telling.say(
-        "now.gate", names=name, open=len(open_inputs), n=len(gate.inputs), mode=gate.mode.value, others=others or "–"
+        "now.gate",
+        names=name,
+        open=len(open_inputs),
+        n=len(gate.inputs),
+        mode=words.mode(telling.language, gate.mode),
+        others=others or "–",
     )
     return DecisionTold(told)
 
@@ -155,7 +161,7 @@ def _backing_off(telling: Telling, ticket: Ticket, name: str) -> DecisionTold:
     until = "–" if ticket.due_at is None else instant(ticket.due_at)
     if not ticket.attempt:
         return DecisionTold(telling.say("now.round", names=name, until=until))
-    cause = ticket.causes[-1].value if ticket.causes else "–"
+    cause = words.cause(telling.language, ticket.causes[-1]) if ticket.causes else "–"
     said = message(errors_of(ticket, telling.language))
     return DecisionTold(telling.say("now.backoff", names=name, until=until, cause=cause), [said] if said else [])
 

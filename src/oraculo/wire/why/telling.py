@@ -11,6 +11,7 @@ from oraculo.core.flow.profile import specs_in
 from oraculo.core.sentences import Language
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
+from oraculo.core.vocabulary import Status
 from oraculo.wire.why import words
 
 NAMES_SHOWN = 3
@@ -38,6 +39,9 @@ class Telling:
     def say(self, word: str, **values: object) -> str:
         return words.sentence(self.language, word, **values)
 
+    def status(self, one: Status) -> str:
+        return words.status(self.language, one)
+
     def by(self, actor: str | None) -> str:
         return "" if not actor else self.say("by", actor=actor)
 
@@ -52,6 +56,8 @@ class Telling:
         specs, task = specs_in(state.plan), state.plan.tasks[position]
         if position < len(specs):
             return specs[position].task_id
+        if state.ending is not None and position >= state.undoes:
+            return self.say("undo.of", name=self.name(state.undoing[position - state.undoes]))
         named = state.plan.profile.name_of(position) or task.queue or task.name or task.kind.value
         block = None if state.blocks is None else state.blocks.of(position)
         return named if block is None else self.say("item", name=named, n=block.number(position))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from oraculo.core.policies import PolicyPoint
 from oraculo.core.sentences import Language
-from oraculo.core.vocabulary import FanIn, UndoCause
+from oraculo.core.vocabulary import Cause, FanIn, Status, UndoCause
 from oraculo.core.waits import WaitEnd
+from oraculo.plans.words import STATUSES
 
 _EN, _PT = 0, 1
 _SENTENCES: dict[str, tuple[str, str]] = {
     # the run
-    "started": ("asked for by {actor}: {n} tickets", "pedida por {actor}: {n} tickets"),
-    "started.unknown": ("asked for: {n} tickets", "pedida: {n} tickets"),
+    "started": ("asked for by {actor}; tickets: {n}", "pedida por {actor}; tickets: {n}"),
+    "started.unknown": ("asked for; tickets: {n}", "pedida; tickets: {n}"),
     "started.deadline": ("to end by {until}", "deve terminar até {until}"),
     "started.no-deadline": ("without a deadline", "sem prazo"),
     "started.retry": ("tries {origin} again", "tenta {origin} de novo"),
@@ -33,6 +34,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "signal.kept": ("the signal {name} came{by} and is kept: nothing waits for it yet",
                     "o sinal {name} veio{by} e fica guardado: nada espera por ele ainda"),
     "undo": ("{n} tickets are undone, because {cause}", "{n} tickets são desfeitos, porque {cause}"),
+    "undo.of": ("undoing {name}", "desfazer {name}"),
     "undo.order": ("in this order, as far as they depend on each other: {names}",
                    "nesta ordem, no que dependem uns dos outros: {names}"),
     "undo.ending": ("the run ends as {status} then", "a execução termina como {status} depois"),
@@ -128,8 +130,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "now.until": ("an answer is waited for until {until}", "a resposta é esperada até {until}"),
     "now.given": ("given to {worker} at {since}", "dada a {worker} em {since}"),
     "now.child": ("{names}: its child runs", "{names}: sua filha está em curso"),
-    "now.backoff": ("{names}: its next attempt is due at {until}, after {cause}",
-                    "{names}: sua próxima tentativa é em {until}, depois de {cause}"),
+    "now.backoff": ("{names}: its next attempt is due at {until} ({cause})",
+                    "{names}: sua próxima tentativa é em {until} ({cause})"),
     "now.round": ("{names}: starts at {until}", "{names}: começa em {until}"),
     "now.items": ("{names}: {done} of {total} of what it does are over",
                   "{names}: {done} de {total} do que faz acabaram"),
@@ -151,12 +153,29 @@ _GATES: dict[FanIn, tuple[str, str]] = {
     FanIn.TODAS_OK: ("all {n} that it waits for concluded", "todos os {n} que espera concluíram"),
     FanIn.FECHADAS: ("all {n} that it waits for ended", "todos os {n} que espera terminaram"),
 }  # fmt: skip
+_GATE_OF_ONE = (
+    ("what it waits for concluded", "o que espera concluiu"),
+    ("what it waits for ended", "o que espera terminou"),
+)
 _BARRED: dict[FanIn, tuple[str, str]] = {
     FanIn.TODOS: ("none of {n} went well", "nenhum de {n} deu certo"),
     FanIn.QUORUM: ("{needed} of {n} cannot conclude any more", "{needed} de {n} não podem mais concluir"),
     FanIn.PRIMEIRO: ("none of {n} concluded", "nenhum de {n} concluiu"),
     FanIn.TODAS_OK: ("not all {n} that it waits for concluded", "nem todos os {n} que espera concluíram"),
     FanIn.FECHADAS: ("all {n} that it waits for were skipped", "todos os {n} que espera foram ignorados"),
+}
+_MODES: dict[FanIn, tuple[str, str]] = {
+    FanIn.TODOS: ("all", "todos"),
+    FanIn.QUORUM: ("quorum", "quórum"),
+    FanIn.PRIMEIRO: ("first", "primeiro"),
+    FanIn.TODAS_OK: ("all ok", "todas ok"),
+    FanIn.FECHADAS: ("all ended", "todas fechadas"),
+}
+_CAUSES: dict[Cause, tuple[str, str]] = {
+    Cause.ERRO: ("error", "erro"),
+    Cause.TIMEOUT: ("no answer in time", "sem resposta a tempo"),
+    Cause.REALOCADO: ("its worker is gone", "seu worker se foi"),
+    Cause.PREEMPTADO: ("it made room for a more urgent ticket", "deu lugar a um ticket mais urgente"),
 }
 _UNDOING: dict[UndoCause, tuple[str, str]] = {
     UndoCause.TASK_FAILED: ("a task failed", "uma tarefa falhou"),
@@ -179,6 +198,9 @@ _POINTS: dict[PolicyPoint, tuple[str, str]] = {
 }
 
 
+_PORTUGUESE_STATUSES = {"concluida": "concluída", "em_execucao": "em execução"}
+
+
 def _place(language: Language) -> int:
     return _EN if language == "en" else _PT
 
@@ -189,6 +211,8 @@ def sentence(language: Language, word: str, **values: object) -> str:
 
 def gate(language: Language, mode: FanIn, needed: int, inputs: int, *, passed: bool) -> str:
     """What a fan-in found that passed, or that cannot pass."""
+    if passed and inputs == 1:
+        return _GATE_OF_ONE[mode is FanIn.FECHADAS][_place(language)]
     return (_GATES if passed else _BARRED)[mode][_place(language)].format(needed=needed, n=inputs)
 
 
@@ -196,6 +220,22 @@ def undoing(language: Language, cause: str) -> str:
     """Why things are undone; a cause that an older journal words itself stays as it is."""
     known = _UNDOING.get(UndoCause(cause)) if cause in list(UndoCause) else None
     return cause if known is None else known[_place(language)]
+
+
+def status(language: Language, one: Status) -> str:
+    """A status as a sentence names it."""
+    names = STATUSES if language == "en" else _PORTUGUESE_STATUSES
+    return names.get(one.value, one.value)
+
+
+def cause(language: Language, one: Cause) -> str:
+    """Why an attempt failed or was withdrawn, in a word or two."""
+    return _CAUSES[one][_place(language)]
+
+
+def mode(language: Language, one: FanIn) -> str:
+    """A fan-in policy as a sentence names it."""
+    return _MODES[one][_place(language)]
 
 
 def wait_end(language: Language, how: WaitEnd) -> str:
