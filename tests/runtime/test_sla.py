@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections import Counter
 from datetime import timedelta
 from itertools import count
 from typing import Any
 
-import orjson
 import pytest
 
 from contracts.writing import batch, begin, write
-from core.given import Story, at, coleta, plan
+from core.given import at, coleta, plan
 from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.access import LOCAL
 from oraculo.core.commands import PauseRun, ResumeRun
@@ -21,9 +18,7 @@ from oraculo.core.durations.ending import RunForecast, Unforeseen
 from oraculo.core.sla.watch import AlertKind
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
-from oraculo.core.vocabulary import Status
-from oraculo.errors import OraculoError, SinkUnavailableError
-from oraculo.ports.sla import ToldAlert
+from oraculo.errors import SinkUnavailableError
 from oraculo.runtime.project import Projection
 from oraculo.runtime.sla.book import ObjectiveBook
 from oraculo.runtime.sla.delivery import AlertDelivery
@@ -32,12 +27,11 @@ from oraculo.simulation.shared_store import SharedDatabase
 from runtime.doubles import FailingStore, ManualClock
 
 NEAR, MISSED = AlertKind.NEAR.value, AlertKind.MISSED.value
-WIDTH, RUNS, TIMEOUT_S = 100, 100, 100.0
 LEASE = timedelta(seconds=30)
 
 
 class Replica:
-    """A process that shares the database; `die` leaves everything as it is."""
+    """A process that shares the database."""
 
     numbers = count(1)
 
@@ -45,91 +39,9 @@ class Replica:
         self.store = database.connect()
         self.monitor = SlaMonitor(self.store, clock)
         self.projection = Projection(self.store, self.monitor, clock)
-        self.sent: list[ToldAlert] = []
-        self.delivery = AlertDelivery(self.store, "topics", self._send)
 
     async def join(self) -> None:
         await self.store.join(f"r{next(self.numbers)}", LEASE)
-
-    async def _send(self, alerts: Any) -> None:
-        self.sent += alerts
-
-    async def work(self, chance: random.Random) -> None:
-        """What a process does beside its engine, in some order; what is refused is done again later."""
-        deeds = [self.projection.round, self.monitor.tick, self.delivery.round]
-        chance.shuffle(deeds)
-        for deed in deeds:
-            try:
-                await deed()
-            except OraculoError:
-                continue
-
-
-async def test_ten_thousand_tickets_one_alert_and_one_violation_each() -> None:
-    chance, clock = random.Random(17), ManualClock()
-    near, missed = set[str](), set[str]()
-    async with SqliteStore(":memory:", threads=False) as sqlite:
-        database = SharedDatabase(sqlite, clock.now)
-        replicas = [Replica(database, clock), Replica(database, clock)]
-        for one in replicas:
-            await one.join()
-        delivered: list[ToldAlert] = []
-        stories: list[Story] = []
-        for number in range(RUNS):
-            wanted = plan([coleta("a", timeout=TIMEOUT_S, attempts=1) for _ in range(WIDTH)], timeout=10_000)
-            stories.append(begin(f"run-{number}", wanted, when=0))
-            await sqlite.append(batch(stories[-1].started, stories[-1].confirm(when=0)))
-        open_tickets = {story.run: list(range(WIDTH)) for story in stories}
-        now = 0.0
-        while any(open_tickets.values()):
-            now += chance.choice((1, 5, 9, 25))  # the clock jumps, too
-            clock.follow(at(now))
-            for one in replicas:
-                try:
-                    await one.store.renew()
-                except OraculoError:  # fenced: a process that would end, and start again
-                    one.store = database.connect()
-                    await one.join()
-            for story in stories:
-                if not open_tickets[story.run] or chance.random() < 0.5:
-                    continue
-                chance.shuffle(open_tickets[story.run])
-                if now >= TIMEOUT_S:
-                    steps = [story.wake(now)]
-                    ended = open_tickets[story.run]
-                    missed |= {ticket_id(story.run, position) for position in ended}
-                else:
-                    ended = open_tickets[story.run][: chance.randrange(6)]
-                    steps = [story.ok(position, when=now) for position in ended]
-                if now >= 0.8 * TIMEOUT_S:
-                    near |= {ticket_id(story.run, position) for position in ended}
-                open_tickets[story.run] = open_tickets[story.run][len(ended) :]
-                await sqlite.append(batch(*steps, when=now))
-            for place, one in enumerate(replicas):
-                if chance.random() < 0.2:  # it dies at once, and another one starts
-                    delivered += one.sent
-                    replicas[place] = one = Replica(database, clock)
-                    await one.join()
-                if chance.random() < 0.7:
-                    await one.work(chance)
-        for _ in range(400):  # until all of the journal is read, and all that was told is delivered
-            now += 5
-            clock.follow(at(now))
-            for one in replicas:
-                await one.store.renew()
-                await one.work(chance)
-        delivered += [alert for one in replicas for alert in one.sent]
-        told = await sqlite.later_sla_alerts(0, 100_000)
-    assert all(story.status is not Status.PENDENTE for story in stories)
-    assert len(near) > 3000 and len(missed) > 500, "the world has enough of both"
-    counted: Counter[tuple[str, str]] = Counter()
-    for alert in told:
-        body = orjson.loads(alert.body)
-        counted[alert.kind, body.get("ticket_id") or body["context"]["ticket_id"]] += 1
-    assert set(counted.values()) == {1}
-    assert {ticket for kind, ticket in counted if kind == NEAR} == near
-    assert {ticket for kind, ticket in counted if kind == MISSED} == missed
-    assert {alert.id for alert in delivered} == {alert.id for alert in told}, "all of them are delivered"
 
 
 async def read(monitor: SlaMonitor, store: FailingStore, clock: ManualClock) -> None:
@@ -197,6 +109,40 @@ async def test_a_pause_moves_what_is_near(store: FailingStore, clock: ManualCloc
     clock.follow(at(130))
     await monitor.tick()
     assert await kinds(store) == [(NEAR, True)]
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["the run ended", "the run goes on"])
+async def test_what_ended_late_while_nothing_watched_is_told(
+    store: FailingStore, clock: ManualClock, ended: bool
+) -> None:
+    story = begin(wanted=plan([coleta(timeout=100) for _ in range(2 if ended else 3)], timeout=10_000))
+    await write(store, story.started, story.confirm(when=0))
+    await read(SlaMonitor(store, clock), store, clock)
+    await write(store, story.ok(0, when=95), when=95)
+    await write(store, story.ok(1, when=120), when=120)
+    assert (story.state.closed_at is not None) == ended
+    clock.follow(at(130))
+    after_restart = SlaMonitor(store, clock)
+    await after_restart.tick()
+    await read(after_restart, store, clock)
+    told = [(one.kind, ticket_id(story.run, 0) in one.body.decode()) for one in await store.later_sla_alerts(0, 100)]
+    third = [] if ended else [(NEAR, False)]
+    assert sorted(told) == sorted([(NEAR, True), (NEAR, False), (MISSED, False), *third])
+
+
+async def test_a_pause_while_nothing_watched_moves_what_is_near_once(store: FailingStore, clock: ManualClock) -> None:
+    story = begin(wanted=plan([coleta(timeout=100)], timeout=10_000))
+    await write(store, story.started, story.confirm(when=0))
+    await read(SlaMonitor(store, clock), store, clock)
+    await write(store, story.do(PauseRun("x", LOCAL.id), 50), story.do(ResumeRun("x", LOCAL.id), 70), when=70)
+    after_restart = SlaMonitor(store, clock)
+    clock.follow(at(75))
+    await after_restart.tick()
+    await read(after_restart, store, clock)
+    for now, told in ((99, []), (100, [(NEAR, True)])):
+        clock.follow(at(now))
+        await after_restart.tick()
+        assert await kinds(store) == told
 
 
 class Ahead:

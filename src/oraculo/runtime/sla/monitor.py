@@ -18,6 +18,7 @@ import structlog
 
 from oraculo.chunks import chunks_by_count
 from oraculo.core.durations.ending import Risk, RunForecast
+from oraculo.core.events import OrchestrationClosed, OrchestrationStarted
 from oraculo.core.replay import rebuild
 from oraculo.core.sla.slo import ends
 from oraculo.core.sla.watch import NEAR_SHARE, AlertKind, DeadlineAlert, DeadlineWatch, WatchedRun
@@ -91,6 +92,8 @@ class SlaMonitor(Sink):
                     step = entry.step
                     if step.position > mark.position:
                         last = step.position
+                        if self._began_unwatched(entry):
+                            await self._recover([step.run], step.position - 1)
                         alerts = self._deadlines.take(entry.state, step.events, step.at)
                         found += [_alert(one, max(now, one.at)) for one in alerts]
                         if self.objectives.slos:
@@ -141,18 +144,31 @@ class SlaMonitor(Sink):
     # -- what is in memory, and what is stored -------------------------------------------------------------------------
 
     async def _watch(self) -> ProjectedMark:
-        """Have in memory what is stored, and watch every open run."""
+        """Have in memory what is stored, and watch every open run: as it was at the position that is stored, since what
+        came later is told when it is read. A run that is newer is watched from then on."""
         before = self._version
         mark = await self._refresh()
         if not self._watching or mark.version != before:
             self._deadlines = DeadlineWatch(self._near, forecasts=self._durations is not None)
             for chunk in chunks_by_count([one.run for one in await self._store.live() if one.open], RUNS_PER_LOAD):
-                for state in await self._states(chunk):
-                    if state.closed_at is None:
-                        self._deadlines.recover(state)
+                await self._recover(chunk, mark.position)
                 await asyncio.sleep(0)
             self._watching = True
         return mark
+
+    def _began_unwatched(self, entry: Entry) -> bool:
+        """True of a step of a run that was open before it, and had ended when this process began to watch."""
+        events = entry.step.events
+        if entry.step.run in self._deadlines.runs or isinstance(events[0], OrchestrationStarted):
+            return False
+        return entry.state.closed_at is None or any(isinstance(one, OrchestrationClosed) for one in events)
+
+    async def _recover(self, runs: Sequence[int], position: int) -> None:
+        """Watch runs as they were at a position, if they were open then."""
+        for steps in (await self._store.load(runs)).values():
+            read = [one for one in steps if one.position <= position]
+            if read and (state := rebuild(read)).closed_at is None:
+                self._deadlines.recover(state)
 
     async def _states(self, runs: Sequence[int]) -> list[Orchestration]:
         return [rebuild(steps) for steps in (await self._store.load(runs)).values()]
