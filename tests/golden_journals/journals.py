@@ -60,6 +60,7 @@ LATER = (
     "politicas",
 )  # facts that not every release knew; not shown where they are empty
 PREDICTED = ("predicted_ms", "predicted_p90_ms", "previsto_ms", "previsto_p90_ms")  # of a choice; later still
+AFFINITY = ("affinity", "afinidade")  # of a candidate; later than those
 INDEXES = ("timers", "by_name", "plan", "data_bytes")  # of a state: made from the rest of it, or told by the journal
 
 
@@ -135,7 +136,7 @@ def _without_predictions(value: Any) -> Any:
         return [_without_predictions(one) for one in value]
     if not isinstance(value, dict):
         return value
-    later = (*PREDICTED, "por") if value.get("evento") == "ticket_withdrawn" else PREDICTED
+    later = (*PREDICTED, *AFFINITY, *(("por",) if value.get("evento") == "ticket_withdrawn" else ()))
     return {k: _without_predictions(one) for k, one in value.items() if one or k not in later}
 
 

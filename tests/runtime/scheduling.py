@@ -138,6 +138,7 @@ async def shop(
     timeout_s: float = 30.0,
     durations: DurationEstimates | None = None,
     preemption: PreemptionOptions = PreemptionOptions(),
+    options: SchedulerOptions | None = None,
 ) -> AsyncIterator[Shop]:
     """A shop that is open."""
     kept = store or SqliteStore(":memory:", threads=False)
@@ -164,7 +165,7 @@ async def shop(
     )
     leases.registry = registry
     registry.beat_most_s = preemption.grace_s / 2 if preemption.enabled else None
-    options = SchedulerOptions(turn_s, preemption=preemption)
+    options = options or SchedulerOptions(turn_s, preemption=preemption)
     known = KnownWorkers(leases.workers, clock, registry, factor)
     scheduler = leases.scheduler = LeaseScheduler(
         broker, clock, known, engine.state, submit, asked, options, Random(7), durations, registry.tell_stop

@@ -123,7 +123,7 @@ PLAN = st.builds(
 SCORES = st.floats(0, 1)
 CANDIDATES = st.builds(
     Candidate, TEXT, SCORES, SCORES, SCORES, SCORES, SCORES, SCORES, st.none() | st.integers(0, 10**9),
-    st.integers(0, 100), st.none() | st.sampled_from(NotChosen),
+    st.integers(0, 100), st.none() | st.sampled_from(NotChosen), st.none() | SCORES,
 )  # fmt: skip
 ALLOCATIONS = st.builds(
     Allocation, TEXT, st.sampled_from(AllocationMethod), SCORES, SCORES, st.lists(CANDIDATES, max_size=3).map(tuple),

@@ -19,6 +19,10 @@ class CandidateAnswer(BaseModel):
     rapidez: float
     folga: float
     fator: float = Field(description="what the score was multiplied by")
+    afinidade: float | None = Field(
+        description="it did others of the same plan, or of the same intent; the score is multiplied by 0.5 and this; "
+        "null where affinity is off"
+    )
     duracao_ms: int | None = Field(description="how long an order takes it; null before it has finished one")
     em_andamento: int
     motivo: NotChosen | None = Field(description="why it did not get the ticket; null: it did")

@@ -6,8 +6,9 @@ from functools import partial
 
 from oraculo.bootstrap.foresight import Foresight
 from oraculo.core.access import Scope
+from oraculo.core.affinity import AffinityWeights
 from oraculo.core.tenants import DEFAULT_TENANT, in_tenant
-from oraculo.core.vocabulary import Priority
+from oraculo.core.vocabulary import Priority, RiskBand
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import DestinationGate
 from oraculo.ports.durations import DurationEstimates
@@ -15,13 +16,14 @@ from oraculo.ports.engine import Engine
 from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.kernel.options import KernelPorts
 from oraculo.runtime.leases import HttpLeases
+from oraculo.runtime.scheduler.affinities import AffinityOptions
 from oraculo.runtime.scheduler.people import KnownWorkers
 from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
 from oraculo.runtime.worker_control import WorkerControl
 from oraculo.runtime.workers import WorkerBook
 from oraculo.settings.settings import Settings
-from oraculo.settings.worker_groups import SchedulerSettings
+from oraculo.settings.worker_groups import AffinitySettings, SchedulerSettings
 from oraculo.wire import names
 
 
@@ -76,6 +78,7 @@ def scheduler_of(
             settings.scheduler.turn_s,
             shared=ports.store.sharing is not None,
             preemption=preemption_of(settings.scheduler),
+            affinity=affinity_of(settings.affinity),
         ),
         durations=durations,
         tell=registry.tell_stop,
@@ -92,6 +95,16 @@ def preemption_of(chosen: SchedulerSettings) -> PreemptionOptions:
         chosen.preemptions,
         chosen.cooldown_s,
         chosen.retry_delay_s,
+    )
+
+
+def affinity_of(chosen: AffinitySettings) -> AffinityOptions:
+    """Who is close to which ticket."""
+    return AffinityOptions(
+        chosen.enabled,
+        AffinityWeights(chosen.plan, chosen.anti, chosen.intent, chosen.full_at),
+        frozenset(map(RiskBand, chosen.bands)),
+        frozenset(map(Priority, chosen.priorities)),
     )
 
 

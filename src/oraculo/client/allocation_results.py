@@ -15,6 +15,7 @@ class CandidateResult(TypedDict):
     rapidez: float
     folga: float
     fator: float
+    afinidade: float | None
     duracao_ms: int | None
     em_andamento: int
     motivo: str | None

@@ -39,7 +39,7 @@ class NotChosen(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A worker and the parts of its score, each from 0 to 1 but `factor`, which multiplies. `reason` is why it did not
-    get the ticket; None of the one that did."""
+    get the ticket; None of the one that did. `affinity` multiplies too, by 0.5 and itself; None: it was off."""
 
     agent_id: str
     score: float
@@ -51,6 +51,7 @@ class Candidate:
     duration_ms: int | None = None
     in_flight: int = 0
     reason: NotChosen | None = None
+    affinity: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from oraculo.core import worker_scores
+from oraculo.core.affinity import LEAST_FACTOR, TicketTies
 from oraculo.core.allocations import Candidate, NotChosen
 from oraculo.core.vocabulary import SecurityLevel
 from oraculo.core.worker_scores import WorkerHealth
@@ -64,6 +65,7 @@ class WorkerFacts:
     used: Mapping[str, int] = field(default_factory=dict)
     factor: float = 1.0
     asks: int = 0
+    ties: tuple[TicketTies, ...] = ()  # of what it has, where affinity is on
     drained: bool = False
     cancellable: bool = False  # it stops what it is told to stop
 
@@ -111,17 +113,22 @@ def fastest_s(workers: Iterable[WorkerFacts]) -> float | None:
 
 
 def scored(
-    worker: WorkerFacts, fastest: float | None, reason: NotChosen | None = None, weight: float = 1.0
+    worker: WorkerFacts,
+    fastest: float | None,
+    reason: NotChosen | None = None,
+    weight: float = 1.0,
+    affinity: float | None = None,
 ) -> Candidate:
-    """A worker with its score beside the fastest one, for a ticket of some weight."""
+    """A worker with its score beside the fastest one, for a ticket of some weight and its affinity to it."""
     own = worker.duration_s
     speed = UNKNOWN_SPEED if own is None or fastest is None else 1.0 if own <= fastest else fastest / own
     health, success = _HEALTH_WEIGHTS[worker.health], worker.success
     room = worker_scores.room(worker.places, worker.in_flight)
     parts = HEALTH_SHARE * health + SUCCESS_SHARE * success + SPEED_SHARE * speed + ROOM_SHARE * room
+    close = 1.0 if affinity is None else LEAST_FACTOR + affinity
     return Candidate(
         worker.name,
-        round(parts * worker.factor, 4),
+        round(parts * worker.factor * close, 4),
         health,
         round(success, 4),
         round(speed, 4),
@@ -130,6 +137,7 @@ def scored(
         None if own is None else round(own * weight * 1000),
         worker.in_flight,
         reason,
+        affinity,
     )
 
 

@@ -47,7 +47,7 @@ from oraculo.settings.groups import (
 from oraculo.settings.operation_groups import BreakerSettings, RetentionSettings
 from oraculo.settings.policy_groups import OpaSettings, PoliciesSettings
 from oraculo.settings.vault import VaultReader
-from oraculo.settings.worker_groups import SchedulerSettings, WorkerRegistrySettings
+from oraculo.settings.worker_groups import AffinitySettings, SchedulerSettings, WorkerRegistrySettings, check_affinity
 from oraculo.wire import names
 
 ENGINES = ("local", "celery", "temporal")
@@ -183,6 +183,7 @@ class Settings:
     tls: TlsSettings = group(TlsSettings, "TLS")
     worker_registry: WorkerRegistrySettings = group(WorkerRegistrySettings, "Workers that register")
     scheduler: SchedulerSettings = group(SchedulerSettings, "Who gets which ticket")
+    affinity: AffinitySettings = group(AffinitySettings, "Who is close to which ticket")
     defaults: DefaultsSettings = group(DefaultsSettings, "Deadlines and attempts")
     sla: SlaSettings = group(SlaSettings, "Service levels")
     predictions: PredictionsSettings = group(PredictionsSettings, "Predicted durations")
@@ -338,6 +339,7 @@ def _check(settings: Settings) -> None:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.defaults.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
     if settings.mongodb.min_pool > settings.mongodb.max_pool:
         raise SettingsError("MONGODB_MIN_POOL_SIZE", str(settings.mongodb.min_pool), "at most MONGODB_MAX_POOL_SIZE")
+    check_affinity(settings.affinity)
     _check_access(settings)
     taken = {names.RESULTS, names.REQUESTS}
     for variable, topic in values_of(settings.kafka.topics):

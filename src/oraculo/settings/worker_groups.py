@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oraculo.core.vocabulary import Priority, RiskBand
+from oraculo.errors import SettingsError
 from oraculo.settings import readers as read
 from oraculo.settings.declare import setting
+from oraculo.settings.policy_groups import WORDS
+from oraculo.settings.readers import Reader
+
+WEIGHTS_SUM_TOLERANCE = 0.001
+
+
+def _some_of(*allowed: str) -> Reader[tuple[str, ...]]:
+    def parse(value: str) -> tuple[str, ...]:
+        found = WORDS.parse(value)
+        if not set(found) <= set(allowed):
+            raise ValueError
+        return found
+
+    return Reader(parse, f"some of {', '.join(allowed)}, with commas between or as a JSON list; empty: none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +102,62 @@ class SchedulerSettings:
         read.number(60, 3600),
         "After how long a ticket that made room goes out again; none of its attempts is used up",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AffinitySettings:
+    """Who is close to which ticket."""
+
+    enabled: bool = setting(
+        "SCHEDULER_ENABLE_AFFINITY",
+        "false",
+        read.flag,
+        "Where workers are chosen, a worker that did others of the same plan is preferred, and critical tickets are "
+        "spread over workers ([affinity](scheduler.md#who-is-close))",
+    )
+    plan: float = setting(
+        "SCHEDULER_AFFINITY_PLAN_WEIGHT", "0.6", read.number(0, 1), "What tickets of the same plan count for"
+    )
+    anti: float = setting(
+        "SCHEDULER_AFFINITY_ANTI_WEIGHT",
+        "0.3",
+        read.number(0, 1),
+        "What it counts against a worker, for a critical ticket, that it has one already",
+    )
+    intent: float = setting(
+        "SCHEDULER_AFFINITY_INTENT_WEIGHT",
+        "0.1",
+        read.number(0, 1),
+        "What tickets of the same intent count for that the worker has in hand (Fluxo C). The three weights are 1 "
+        "together",
+    )
+    full_at: int = setting(
+        "SCHEDULER_AFFINITY_PLAN_THRESHOLD",
+        "3",
+        read.whole(1, 1000),
+        "So many tickets of a plan, or of an intent, are as close as can be",
+    )
+    bands: tuple[str, ...] = setting(
+        "SCHEDULER_AFFINITY_ANTI_AFFINITY_RISK_BANDS",
+        "critical,high",
+        _some_of(*RiskBand),
+        "Tickets of plans of these risk bands are critical",
+    )
+    priorities: tuple[str, ...] = setting(
+        "SCHEDULER_AFFINITY_ANTI_AFFINITY_PRIORITIES",
+        "CRITICAL,HIGH",
+        _some_of(*Priority),
+        "So are tickets of these priorities",
+    )
+
+
+def check_affinity(chosen: AffinitySettings) -> None:
+    """SettingsError: the weights are not 1 together."""
+    total = chosen.plan + chosen.anti + chosen.intent
+    if abs(total - 1) > WEIGHTS_SUM_TOLERANCE:
+        raise SettingsError(
+            "SCHEDULER_AFFINITY_PLAN_WEIGHT",
+            f"{chosen.plan:g}",
+            f"such that it is 1 together with SCHEDULER_AFFINITY_ANTI_WEIGHT and SCHEDULER_AFFINITY_INTENT_WEIGHT, "
+            f"which are {chosen.anti:g} and {chosen.intent:g}",
+        )

@@ -47,6 +47,7 @@ def _candidate(one: Candidate) -> dict[str, Any]:
         "rapidez": one.speed,
         "folga": one.room,
         "fator": one.factor,
+        "afinidade": one.affinity,
         "duracao_ms": one.duration_ms,
         "em_andamento": one.in_flight,
         "motivo": one.reason,

@@ -24,6 +24,7 @@ _TEXTS = {  # key → English, Portuguese
     "col.success": ("Success", "Sucesso"),
     "col.speed": ("Speed", "Rapidez"),
     "col.room": ("Room", "Folga"),
+    "col.affinity": ("Affinity", "Afinidade"),
     "col.why_not": ("Why not", "Por que não"),
     "workers.situation": ("State", "Situação"),
     "workers.since": ("Registered", "Registrado em"),

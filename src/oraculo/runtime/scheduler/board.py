@@ -13,12 +13,14 @@ from heapq import nlargest
 from random import Random
 
 from oraculo.core import candidates
+from oraculo.core.affinity import NO_TIES, TicketTies
 from oraculo.core.allocations import CANDIDATES_MAX_RECORDED, Allocation, AllocationMethod, Candidate, NotChosen
 from oraculo.core.candidates import ANY_SIZE, NEAR_EQUAL_SCORE, Pace, TicketNeeds, TicketSize, WorkerFacts
 from oraculo.core.ticket_order import FairShares, aged, urgency_class
 from oraculo.core.vocabulary import Priority
 from oraculo.core.worker_scores import WorkerHealth
 from oraculo.ports.broker import Delivery
+from oraculo.runtime.scheduler.affinities import Affinities
 
 ASKERS_MAX_REMEMBERED = 2000  # anyone may call himself anything
 ASKED_LATELY_S = 5.0  # what a worker was told that did not ask for longer is forgotten
@@ -40,6 +42,7 @@ class Offer:
     is_order: bool = False
     size: TicketSize = ANY_SIZE
     priority: Priority = Priority.NORMAL
+    ties: TicketTies = NO_TIES
     made_room_for: str = ""  # the ticket for which its worker is told to stop
     refused: dict[str, float] = field(default_factory=dict)  # key of a worker → until when policies have said no
     trusted: dict[str, float] = field(default_factory=dict)  # … → until when faster ones should be done with it
@@ -101,11 +104,12 @@ class Board:
 
 class Matcher:
     """Chooses among the workers of a board. One that was passed over for `turn_s` seconds gets the next that it may
-    have."""
+    have. `affinities` say who is close to which ticket."""
 
-    def __init__(self, rng: Random, turn_s: float) -> None:
+    def __init__(self, rng: Random, turn_s: float, affinities: Affinities) -> None:
         self.rng = rng
         self.turn_s = turn_s
+        self.affinities = affinities
 
     def match(
         self, board: Board, workers: dict[str, WorkerFacts], now: datetime, at: float
@@ -147,7 +151,7 @@ class _Round:
     def run(self) -> list[tuple[Asker, list[ChosenOffer]]]:
         board = self._board
         held_back: set[str] = set()
-        for offer in board.ordered(self._now):
+        for offer in self._ordered():
             chosen = self._choose(offer, held_back)
             if chosen is None:
                 self._ahead += offer.size.weight
@@ -160,6 +164,22 @@ class _Round:
                 board.passed_over.setdefault(key, self._at)
         return list(self._chosen.items())
 
+    def _ordered(self) -> list[Offer]:
+        """Offers in their order. Where one worker asks alone, of those that are as urgent and whose plans got as much
+        the ones of a plan come first that it did most of."""
+        board, affinities = self._board, self._matcher.affinities
+        ordered = board.ordered(self._now)
+        if not affinities.options.enabled or len(self._asking) != 1:
+            return ordered
+        (key,) = self._asking
+        name = self._workers[key].name
+
+        def place(one: Offer) -> tuple[int, int, int]:
+            urgent = -urgency_class(one.urgency(self._now))
+            return urgent, board.shares.got(one.run), -affinities.did(one.run, name)
+
+        return sorted(ordered, key=place)
+
     def _give(self, one: ChosenOffer) -> None:
         board, worker = self._board, self._workers[one.key]
         asker = self._asking[one.key][0]
@@ -168,6 +188,10 @@ class _Round:
         board.forget(one.key)
         worker.asks -= 1
         worker.in_flight += 1
+        if one.offer.is_order:
+            self._matcher.affinities.gave(one.offer.run, worker.name)
+        if one.offer.ties != NO_TIES:
+            worker.ties = (*worker.ties, one.offer.ties)
         if one.offer.needs.resources:
             used = dict(worker.used)
             for name, wanted in one.offer.needs.resources:
@@ -195,7 +219,7 @@ class _Round:
         if turns:
             best, method = max(turns, key=self._passed_over_s), AllocationMethod.TURN
         elif fit:
-            best, method = self._best(fit)
+            best, method = self._best(fit, offer)
             if candidates.is_outpaced(best, self._faster(best, offer), self._ahead, offer.size.weight):
                 method = AllocationMethod.OVERDUE
         else:
@@ -236,10 +260,10 @@ class _Round:
             return False
         return candidates.lacks(worker, offer.needs) in (None, NotChosen.NO_ROOM, NotChosen.RESOURCES)
 
-    def _best(self, fit: list[WorkerFacts]) -> tuple[WorkerFacts, AllocationMethod]:
+    def _best(self, fit: list[WorkerFacts], offer: Offer) -> tuple[WorkerFacts, AllocationMethod]:
         if len(fit) == 1:
             return fit[0], AllocationMethod.ONLY
-        scores = {one.key: candidates.scored(one, self._fastest_s).score for one in fit}
+        scores = {one.key: self._scored(one, offer).score for one in fit}
         top = max(scores.values())
         near = [one for one in fit if top - scores[one.key] <= NEAR_EQUAL_SCORE]
         if len(near) == 1:
@@ -247,9 +271,13 @@ class _Round:
         drawn = self._matcher.rng.sample(near, 2)
         return min(drawn, key=lambda one: (one.in_flight, -scores[one.key])), AllocationMethod.TWO_DRAWN
 
+    def _scored(self, worker: WorkerFacts, offer: Offer, reason: NotChosen | None = None) -> Candidate:
+        close = self._matcher.affinities.of(worker, offer.run, offer.ties)
+        return candidates.scored(worker, self._fastest_s, reason, offer.size.weight, close)
+
     def _explained(self, best: WorkerFacts, method: AllocationMethod, offer: Offer) -> Allocation:
         size = offer.size
-        chosen = candidates.scored(best, self._fastest_s, weight=size.weight)
+        chosen = self._scored(best, offer)
         refused: dict[NotChosen, int] = {}
         others: list[Candidate] = []
         for one in self._workers.values():
@@ -260,7 +288,7 @@ class _Round:
                 why = NotChosen.NOT_ASKING
             why = why or self._better_left(one, offer) or NotChosen.LOWER_SCORE
             refused[why] = refused.get(why, 0) + 1
-            others.append(candidates.scored(one, self._fastest_s, why, size.weight))
+            others.append(self._scored(one, offer, why))
         shown = nlargest(CANDIDATES_MAX_RECORDED - 1, others, key=lambda one: (one.score, one.agent_id))
         priority = round(min(1.0, offer.urgency(self._now)), 4)
         named = (chosen, *shown)

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import orjson
 
+from oraculo.core.affinity import NO_TIES, TicketTies
 from oraculo.core.candidates import TicketNeeds, WorkerFacts
 from oraculo.core.commands import RecordResult
 from oraculo.core.tenants import local_name, queue_in, tenant_of
@@ -55,6 +56,7 @@ class _Held:
     needs: TicketNeeds
     since: float
     weight: float = 1.0
+    ties: TicketTies = NO_TIES
 
 
 @dataclass(slots=True)
@@ -91,9 +93,11 @@ class KnownWorkers:
             if known is None or known.body != one.body:
                 self._declared[key] = _declared(one)
 
-    def took(self, lease_id: str, key: str, queue: str, needs: TicketNeeds, weight: float = 1.0) -> None:
+    def took(
+        self, lease_id: str, key: str, queue: str, needs: TicketNeeds, weight: float = 1.0, ties: TicketTies = NO_TIES
+    ) -> None:
         """A worker has a ticket from now on."""
-        self._held[lease_id] = _Held(key, queue, needs, asyncio.get_running_loop().time(), weight)
+        self._held[lease_id] = _Held(key, queue, needs, asyncio.get_running_loop().time(), weight, ties)
         self._by_key.setdefault(key, set()).add(lease_id)
 
     def ended(self, lease_id: str, answer: RecordResult | None) -> None:
@@ -157,6 +161,7 @@ class KnownWorkers:
             duration_s=self._durations.get((key, queue)),
             in_flight=len(held),
             factor=self.factor(key, queue),
+            ties=tuple(one.ties for one in held if one.ties != NO_TIES),
             drained=not self.registry.admits(key),
         )
         if said is not None:

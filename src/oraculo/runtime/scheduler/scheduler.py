@@ -30,6 +30,7 @@ from oraculo.ports.durations import DurationEstimates
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.ports.workers import StopOrder
 from oraculo.runtime.policies.asking import Policies
+from oraculo.runtime.scheduler.affinities import Affinities, AffinityOptions
 from oraculo.runtime.scheduler.board import Asker, Board, ChosenOffer, Matcher, Offer
 from oraculo.runtime.scheduler.counts import SchedulerCounts
 from oraculo.runtime.scheduler.needs import needs_of
@@ -72,6 +73,7 @@ class SchedulerOptions:
     turn_s: float = 30.0
     shared: bool = False
     preemption: PreemptionOptions = field(default_factory=PreemptionOptions)
+    affinity: AffinityOptions = field(default_factory=AffinityOptions)
 
 
 class LeaseScheduler:
@@ -98,7 +100,8 @@ class LeaseScheduler:
         self._policies = policies
         self._options = options
         self._durations = durations
-        self._matcher = Matcher(rng or Random(), options.turn_s)
+        self._affinities = Affinities(options.affinity)
+        self._matcher = Matcher(rng or Random(), options.turn_s, self._affinities)
         self._boards: dict[str, Board] = {}
         self._attendants: dict[str, asyncio.Task[None]] = {}
         self.preemption = Preemption(options.preemption, submit, tell)
@@ -128,7 +131,7 @@ class LeaseScheduler:
                 await gateway.release(lease.lease_id)
             raise
         for lease, one in kept:
-            self.workers.took(lease.lease_id, key, queue, one.offer.needs, one.offer.size.weight)
+            self.workers.took(lease.lease_id, key, queue, one.offer.needs, one.offer.size.weight, one.offer.ties)
             self.preemption.took(lease.lease_id, key, queue, one.offer, asyncio.get_running_loop().time())
         if queue in self._boards and self.preemption.watches(queue):
             self._boards[queue].asked.set()  # what waits is looked at although no worker asks
@@ -287,6 +290,8 @@ class LeaseScheduler:
         if ticket is None or parsed is None or state is None or parsed[1] >= len(state.tickets):
             return Offer(delivery, came_at)
         run, position = parsed
+        priority = priority_class(fresh_score_of(state, position))
+        self._affinities.read(state, came_at)
         return Offer(
             delivery,
             came_at,
@@ -299,7 +304,8 @@ class LeaseScheduler:
             state.plan.tasks[position].timeout,
             is_order=True,
             size=size_of(self._durations, state, position),
-            priority=priority_class(fresh_score_of(state, position)),
+            priority=priority,
+            ties=self._affinities.ties_of(state, priority),
         )
 
     # -- what becomes of a choice ------------------------------------------------------------------------------------
