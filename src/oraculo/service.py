@@ -470,7 +470,7 @@ class Oraculo:
     ) -> list[dict[str, Any]]:
         """Return the journal as the outside sees it, from event number `after` on."""
         state = await self.state(correlation_id)
-        recorded = await self.store.events(state.run, after, limit)
+        recorded = await self.store.seen_by(self.tenant).events(state.run, after, limit)
         shown = (event for one in recorded for event in event_views.events(state.run, state.plan, one, after, language))
         return list(islice(shown, limit))
 
@@ -499,4 +499,6 @@ class Oraculo:
     def follow(self, run: int, after: int = 0, heartbeat: float = HEARTBEAT_S) -> AsyncGenerator[Recorded | None]:
         """Yield every step as it is committed, from the one that holds event `after` + 1 on, until the orchestration
         has ended; None every `heartbeat` seconds when nothing happens."""
-        return following.follow(self.engine, self.store, self._opened.ports.watchers, run, after, heartbeat)
+        return following.follow(
+            self.engine, self.store.seen_by(self.tenant), self._opened.ports.watchers, run, after, heartbeat
+        )

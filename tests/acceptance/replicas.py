@@ -16,6 +16,7 @@ import psycopg
 from acceptance.conftest import Server
 from acceptance.fleet import WorkerProcess
 from acceptance.journals import check, counted
+from databases import unbound
 from waiting import eventually
 
 LEASE = 2.0  # seconds
@@ -143,13 +144,13 @@ class Replicas:
 
     def ended(self) -> int:
         """How many orchestrations have ended."""
-        with psycopg.connect(self.store) as connection:
+        with psycopg.connect(unbound(self.store)) as connection:
             rows = connection.execute("SELECT count(*) FROM runs WHERE closed_at IS NOT NULL").fetchall()
         return int(rows[0][0])
 
     def unfinished(self) -> int:
         """How many tickets are not closed yet."""
-        with psycopg.connect(self.store) as connection:
+        with psycopg.connect(unbound(self.store)) as connection:
             rows = connection.execute("SELECT coalesce(sum(open), 0) FROM runs WHERE closed_at IS NULL").fetchall()
         return int(rows[0][0])
 

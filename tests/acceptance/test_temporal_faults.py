@@ -20,7 +20,7 @@ from tools.servers.temporal import settings_of
 import servers
 from acceptance.fleet import Fleet
 from acceptance.replicas import Replica
-from databases import database
+from databases import database, unbound
 
 KILLS = int(os.environ.get("ORACULO_CHAOS_KILLS", "2"))
 MANY = KILLS > 2
@@ -43,7 +43,7 @@ class TemporalFleet(Fleet):
         self.engine = Replica(
             folder / "engine", "engine", store, redis.url, "--engine-only", **settings_of(self.temporal.url)
         )
-        self._connection = psycopg.connect(store, autocommit=True)
+        self._connection = psycopg.connect(unbound(store), autocommit=True)
 
     def __enter__(self) -> TemporalFleet:
         super().__enter__()

@@ -60,15 +60,15 @@ class TestMigrate:
         self, alone: Cli, flavour: str, tmp_path: Path
     ) -> None:
         store = made(flavour, tmp_path, 1)
-        last = newest(flavour)
-        behind = {"schema": 1, "needed": last, "applied": [], "pending": list(range(2, last + 1)), "up_to_date": False}
+        last, later = newest(flavour), [number for number, _ in migrations(flavour)[1:]]
+        behind = {"schema": 1, "needed": last, "applied": [], "pending": later, "up_to_date": False}
         current = {"schema": last, "needed": last, "pending": [], "up_to_date": True}
         for _ in range(2):
             found = alone.json("migrate", "--check", code=1, ORACULO_STORE=store)
             assert found.pop("store")
             assert found == behind
         done = alone.json("migrate", ORACULO_STORE=store)
-        assert done.items() >= {**current, "applied": list(range(2, last + 1))}.items()
+        assert done.items() >= {**current, "applied": later}.items()
         for arguments in (["migrate"], ["migrate", "--check"]):
             assert alone.json(*arguments, ORACULO_STORE=store).items() >= {**current, "applied": []}.items()
 

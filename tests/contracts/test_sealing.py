@@ -14,7 +14,7 @@ import pytest
 
 from contracts.writing import batch, begin, write
 from core.given import Story, coleta, plan
-from databases import database
+from databases import database, unbound
 from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.postgres.store import PostgresStore
 from oraculo.adapters.stores.sealed_rows import ERASED_DETAIL
@@ -58,7 +58,7 @@ class Vault:
     async def rows(self, sql: str) -> list[tuple[object, ...]]:
         if not self.url.startswith("postgresql"):
             return apsw.Connection(self.url).execute(sql).fetchall()
-        async with await psycopg.AsyncConnection.connect(self.url, autocommit=True) as connection:
+        async with await psycopg.AsyncConnection.connect(unbound(self.url), autocommit=True) as connection:
             cursor = await connection.execute(sql.encode())
             return await cursor.fetchall() if cursor.description else []
 

@@ -46,7 +46,7 @@ async def _examine(url: str, where: str) -> list[Finding]:
             version = await current_version(connection)
             found.append(_schema(version))
             if version:
-                found += await _content(connection)
+                found += [await _row_security(connection), *await _content(connection)]
             return found
     finally:
         await own.drop()
@@ -87,6 +87,18 @@ def _schema(current: int) -> Finding:
     if current == newest:
         return fine("schema", str(current))
     return fine("schema", f"{current or 'none yet'}; the next start brings it to {newest}")
+
+
+async def _row_security(connection: Connection) -> Finding:
+    from oraculo.adapters.stores.postgres import row_security
+
+    if await row_security.is_passed(connection):
+        text = "use an ordinary user that owns the database (docs/postgres.md)"
+        return warning("row security", "not for this user, whom no policy of the database binds", text)
+    if not await row_security.is_on(connection):
+        text = "run `oraculo migrate` once no process of an older version runs"
+        return warning("row security", "off: a query that forgets its tenant shows them all", text)
+    return fine("row security", "on")
 
 
 async def _content(connection: Connection) -> list[Finding]:

@@ -43,10 +43,11 @@ def migrate(
 
 
 async def _migrate(url: str, *, check: bool) -> tuple[SchemaState, SchemaState]:
-    """The state of the schema before and after. A SQLite database on which an engine runs is not changed."""
+    """The state of the schema before and after. A SQLite database on which an engine runs is not changed; in PostgreSQL
+    row-level security is switched on, where processes of an older version kept it off."""
     store = store_of(url, exclusive=True)
     before = await store.schema()
-    if check or before.up_to_date:
+    if check or (before.up_to_date and store.sharing is None):
         return before, before
     async with store:
         return before, await store.schema()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, Self
 
 from oraculo.ports.api_keys import ApiKeys
 from oraculo.ports.breakers import Breakers
@@ -62,6 +62,11 @@ class Store(
     @property
     def sharing(self) -> SharedStore | None:
         """The same store with what several processes on it need; None where one process has it to itself."""
+        ...
+
+    def seen_by(self, tenant: str) -> Self:
+        """The same store for what is read of a tenant and written for it. A database that can hold back rows of other
+        tenants does so, whatever is asked for."""
         ...
 
     async def durability(self) -> str:

@@ -63,7 +63,7 @@ class Retries:
         tenant: str = DEFAULT_TENANT,
     ) -> None:
         self._engine = engine
-        self._store = store
+        self._store = store.seen_by(tenant)
         self._requests = requests
         self._now = now
         self._tenant = tenant

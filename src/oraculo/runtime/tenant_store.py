@@ -17,12 +17,15 @@ from oraculo.ports.system_events import SystemEvent
 
 
 class TenantStore:
-    """`store` narrowed to `tenant`. Queues have their whole names, which workers use too."""
+    """`store` narrowed to `tenant`. Queues have their whole names, which workers use too.
 
-    __slots__ = ("_store", "tenant")
+    Whatever is asked names the tenant; a database that can hold back rows of others does that besides (`seen_by`)."""
+
+    __slots__ = ("_names", "_store", "tenant")
 
     def __init__(self, store: Store, tenant: str) -> None:
-        self._store = store
+        self._store = store.seen_by(tenant)
+        self._names = store  # of queues: they are sought by a walk along an index, from one name to the next
         self.tenant = tenant
 
     # -- orchestrations ----------------------------------------------------------------------------------------------
@@ -65,7 +68,7 @@ class TenantStore:
 
     async def queues(self) -> list[str]:
         """List every queue that an orchestration ever used, as the tenant calls it."""
-        return [local_name(queue) for queue in await self._store.queues() if tenant_of(queue) == self.tenant]
+        return [local_name(queue) for queue in await self._names.queues() if tenant_of(queue) == self.tenant]
 
     # -- dead letters ------------------------------------------------------------------------------------------------
 

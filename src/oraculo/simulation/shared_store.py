@@ -103,6 +103,9 @@ class ModelSharedStore:
         self._heard: int | None = None  # of what was written
         self._turn = asyncio.Lock()
 
+    def seen_by(self, tenant: str) -> ModelSharedStore:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._database.store, name)
 

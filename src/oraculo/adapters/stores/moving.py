@@ -148,6 +148,7 @@ class PostgresSide:
     def __init__(self, url: str, *, target: bool) -> None:
         import psycopg
 
+        from oraculo.adapters.stores.postgres import row_security
         from oraculo.adapters.stores.postgres.store import PostgresStore
 
         store = PostgresStore(url)
@@ -155,6 +156,8 @@ class PostgresSide:
         asyncio.run(_made(store, create=target))
         self._connection = psycopg.connect(url, application_name="oraculo migrate-store")
         try:
+            self._connection.execute(row_security.SESSION_OF_FLEET.encode())
+            self._connection.commit()
             if not target:
                 self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             self._connection.execute("LOCK TABLE members IN EXCLUSIVE MODE NOWAIT")
@@ -165,6 +168,9 @@ class PostgresSide:
         if alive:
             self._connection.close()
             raise StoreError(f"Oráculo is running on {self.shown} ({', '.join(alive)}): stop it first")
+        self._bound = self._column(row_security.BOUND_TABLES) if target else []
+        for table in self._bound:  # PostgreSQL copies into no table whose policies bind the user
+            self._connection.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY".encode())
 
     def count(self, table: str) -> int:
         return int(self._column(f"SELECT count(*) FROM {table}")[0])
@@ -200,6 +206,8 @@ class PostgresSide:
             self._connection.execute("SELECT setval(%s, %s)", (self._sequence(table), number))
 
     def finish(self) -> None:
+        for table in self._bound:
+            self._connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY".encode())
         self._connection.execute("DELETE FROM members")
         self._connection.execute("UPDATE runs SET owed_at = oraculo_now() WHERE owes > 0")
         if self._column("SELECT 1 FROM runs WHERE owes > 0 LIMIT 1"):

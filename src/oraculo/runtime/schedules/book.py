@@ -68,7 +68,7 @@ class ScheduleBook:
         fault: Callable[[Agenda], tuple[str, str] | None],
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._store = store
+        self._store = store.seen_by(DEFAULT_TENANT)
         self._clock = clock
         self._intake = intake
         self._batches = batches
@@ -82,7 +82,7 @@ class ScheduleBook:
         if tenant == self.tenant:
             return self
         book = copy(self)
-        book.tenant = tenant
+        book.tenant, book._store = tenant, self._store.seen_by(tenant)
         return book
 
     # -- looking -----------------------------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from copy import copy
+from typing import Any, TypeVar, cast
 
 import psycopg
-from psycopg import AsyncConnection
-from psycopg.abc import PQGen
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.abc import Params, PQGen, Query, QueryNoTemplate
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import wait_async
@@ -19,7 +20,6 @@ from oraculo.backoff import backoff
 from oraculo.errors import FencedError, SettingsError, StoreError, StoreUnavailableError
 
 T = TypeVar("T")
-Connection = AsyncConnection[tuple[Any, ...]]
 
 EXCHANGE_TIMEOUT_S = 35.0  # longer than statement_timeout: the server gives up first
 POOL_CONNECTIONS = 4
@@ -33,20 +33,29 @@ CONNECTION_OPTIONS = {  # a server that vanished is noticed; what the URL says c
     "tcp_user_timeout": "10000",
     "target_session_attrs": "read-write",  # a standby cannot help
 }
+TENANT_SETTING = "oraculo.tenant"  # for whom a session reads; docs/adr/0111
+FLEET = "*"  # it works on what all tenants have
 SESSION_SETTINGS = {
+    TENANT_SETTING: FLEET,
     "idle_in_transaction_session_timeout": "5s",  # a frozen process must not keep what it has locked
     "lock_timeout": "10s",
     "statement_timeout": "30s",
     "jit": "off",
     "TimeZone": "UTC",
 }
+_READ_AS = f"SELECT set_config('{TENANT_SETTING}', %s, true)".encode()
 # The writer plans its statements once, perhaps when the tables are empty: plans that suit large tables are forced.
 WRITER_SETTINGS = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
 
-class _ClosedOnCancel(AsyncConnection[tuple[Any, ...]]):
+class Connection(AsyncConnection[tuple[Any, ...]]):
     """A connection that is closed when a task that waits for it is cancelled. psycopg would ask the server to cancel
-    the statement, and wait up to 10 s for a server that may not answer at all."""
+    the statement, and wait up to 10 s for a server that may not answer at all.
+
+    While `tenant` is set, each statement sees what that tenant may see: the setting goes with it in one exchange, and
+    ends with it."""
+
+    tenant: str | None = None
 
     async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:  # noqa: ASYNC109
         try:
@@ -54,6 +63,16 @@ class _ClosedOnCancel(AsyncConnection[tuple[Any, ...]]):
         except asyncio.CancelledError:
             self.pgconn.finish()
             raise
+
+    async def execute(
+        self, query: Query, params: Params | None = None, *, prepare: bool | None = None, binary: bool = False
+    ) -> AsyncCursor[tuple[Any, ...]]:
+        query = cast(QueryNoTemplate, query)
+        if self.tenant is None:
+            return await super().execute(query, params, prepare=prepare, binary=binary)
+        async with self.pipeline():
+            await super().execute(_READ_AS, (self.tenant,))
+            return await super().execute(query, params, prepare=prepare, binary=binary)
 
 
 class Server:
@@ -88,7 +107,7 @@ class Server:
             raise StoreUnavailableError(self._why)
         try:
             await self._settle_database()
-            connection = await _ClosedOnCancel.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
+            connection = await Connection.connect(autocommit=True, prepare_threshold=None, **self._options)  # type: ignore[arg-type]
             try:
                 arrays.register(connection)
                 values = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
@@ -177,30 +196,48 @@ class ReconnectingConnection:
 
 
 class Pool:
-    """A few connections for everything but transactions that write orchestrations."""
+    """A few connections for everything but transactions that write orchestrations. What is done with them sees what
+    `tenant` may see; without one, everything."""
 
     def __init__(self, server: Server, size: int = POOL_CONNECTIONS) -> None:
+        self.tenant: str | None = None
         self._all = [ReconnectingConnection(server) for _ in range(size)]
         self._free = list(self._all)
         self._slots = asyncio.Semaphore(size)
+
+    def seen_by(self, tenant: str) -> Pool:
+        """The same connections, used for a tenant."""
+        pool = copy(self)
+        pool.tenant = tenant
+        return pool
 
     async def read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Do `work` once; or twice, when the connection from the pool turns out to be dead."""
         async with self._one() as own:
             used_before = own.connected
             try:
-                async with own.exchange() as connection:
+                async with own.exchange() as connection, self._reading(connection):
                     return await work(connection)
             except StoreUnavailableError as error:
                 if not used_before or not is_connection_loss(error):
                     raise
-            async with own.exchange() as connection:
+            async with own.exchange() as connection, self._reading(connection):
                 return await work(connection)
 
     async def write(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Do `work` in one transaction."""
         async with self._one() as own, own.exchange() as connection, connection.transaction():
+            if self.tenant is not None:
+                await connection.execute(_READ_AS, (self.tenant,))
             return await work(connection)
+
+    @asynccontextmanager
+    async def _reading(self, connection: Connection) -> AsyncIterator[None]:
+        connection.tenant = self.tenant
+        try:
+            yield
+        finally:
+            connection.tenant = None
 
     @asynccontextmanager
     async def _one(self) -> AsyncIterator[ReconnectingConnection]:

@@ -80,24 +80,25 @@ async def _vacuum(connection: Connection) -> None:
 class PostgresDataKeys:
     """The part of the store that keeps keys of tenants, and seals with them."""
 
-    _pool: Pool
+    _pool: Pool  # that of a tenant, where the store is seen by one
+    _fleet: Pool
     sealing: Sealing = UNSEALED
 
     async def data_keys(self) -> list[StoredDataKey]:
-        return await self._pool.read(data_keys)
+        return await self._fleet.read(data_keys)
 
     async def add_data_key(self, key: StoredDataKey) -> bool:
-        return await self._pool.write(lambda c: _add(c, key))
+        return await self._fleet.write(lambda c: _add(c, key))
 
     async def rewrap_data_key(self, key: StoredDataKey) -> bool:
-        done = await self._pool.write(lambda c: _rewrap(c, key))
-        await self._pool.read(_vacuum)
+        done = await self._fleet.write(lambda c: _rewrap(c, key))
+        await self._fleet.read(_vacuum)
         return done
 
     async def forget_data_keys(self, tenant: str, at: datetime) -> ForgottenKeys:
         """The row as it was goes too, once no transaction can see it."""
-        found = await self._pool.write(lambda c: _forget(c, tenant, at))
-        await self._pool.read(_vacuum)
+        found = await self._fleet.write(lambda c: _forget(c, tenant, at))
+        await self._fleet.read(_vacuum)
         self.sealing.expire()
         return found
 
@@ -108,7 +109,7 @@ class PostgresDataKeys:
             after: int | str | None = table.first
             while after is not None:
                 page = partial(_reseal_page, table=table, tenant=tenant, after=after, sealing=self.sealing)
-                count, after = await self._pool.write(page)
+                count, after = await self._fleet.write(page)
                 total += count
         return total
 

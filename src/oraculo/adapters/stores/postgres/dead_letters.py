@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from oraculo.adapters.sealing.codec import Sealing
-from oraculo.adapters.stores.postgres.arrays import Numbers, storable
+from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
 from oraculo.adapters.stores.postgres.connections import Connection, fetch
+from oraculo.adapters.stores.postgres.row_security import read_as_fleet
 from oraculo.adapters.stores.sealed_rows import letter_of
 from oraculo.adapters.stores.shared_sql import only
 from oraculo.ports.dead_letters import DeadLetter
@@ -60,10 +61,14 @@ async def dead_letter_groups(connection: Connection, tenant: str | None = None) 
 async def remove_dead_letters(connection: Connection, ids: Sequence[int], outcome: str, tenant: str | None) -> int:
     of, values = only(tenant, "%s")
     sql = f"""
-    WITH gone AS (DELETE FROM dead_letters WHERE id = ANY (%s){of} RETURNING queue),
-    counted AS (
-      INSERT INTO counters (queue, verdict, count) SELECT queue, %s, count(*) FROM gone GROUP BY queue ORDER BY queue
-      ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count)
-    SELECT count(*) FROM gone"""
-    row = await (await connection.execute(sql.encode(), (Numbers(ids), *values, outcome))).fetchone()
-    return int(row[0]) if row else 0
+    WITH gone AS (DELETE FROM dead_letters WHERE id = ANY (%s){of} RETURNING queue)
+    SELECT queue, count(*) FROM gone GROUP BY queue ORDER BY queue"""
+    gone = await fetch(connection, sql, (Numbers(ids), *values))
+    if gone:
+        await read_as_fleet(connection)  # counters are of all tenants
+        await connection.execute(
+            "INSERT INTO counters (queue, verdict, count) SELECT k.queue, %s, k.count FROM unnest(%s, %s)"
+            " AS k (queue, count) ON CONFLICT (queue, verdict) DO UPDATE SET count = counters.count + excluded.count",
+            (outcome, Texts(queue for queue, _ in gone), Numbers(count for _, count in gone)),
+        )
+    return sum(count for _, count in gone)

@@ -25,8 +25,8 @@ async def join(connection: Connection, name: str, lease: timedelta) -> Member:
     rows = await fetch(
         connection,
         f"""
-        INSERT INTO members (slot, epoch, name, joined_at, lease_until)
-        SELECT slot, nextval('epochs'), %s, now, now + %s
+        INSERT INTO members (slot, epoch, name, joined_at, lease_until, names_tenant)
+        SELECT slot, nextval('epochs'), %s, now, now + %s, true
         FROM generate_series(1, {MAX_MEMBERS}) AS slot, oraculo_now() AS now
         WHERE slot NOT IN (SELECT slot FROM members) ORDER BY slot LIMIT 1
         RETURNING {_MEMBER}""",

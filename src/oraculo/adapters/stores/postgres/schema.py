@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oraculo.adapters.stores.numbered import missing
+from oraculo.adapters.stores.postgres import row_security
 from oraculo.adapters.stores.postgres.connections import Connection, fetch
 from oraculo.adapters.stores.postgres.locks import MIGRATION_LOCK
 from oraculo.adapters.stores.postgres.own_database import OURS_IS_THERE
@@ -42,6 +43,22 @@ async def migrate(connection: Connection) -> None:
         for number, sql in missing("postgres", current):
             await connection.execute(sql.encode())
             await connection.execute("INSERT INTO schema_version VALUES (%s)", (number,))
+        await _guard(connection)
+
+
+async def guard(connection: Connection) -> None:
+    """Switch row-level security on, where it is not and no process of an older version is running."""
+    if await row_security.is_on(connection):
+        return
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", MIGRATION_LOCK)
+        await connection.execute("SET LOCAL lock_timeout = '10s'")
+        await _guard(connection)
+
+
+async def _guard(connection: Connection) -> None:
+    if not await row_security.older_run(connection):
+        await row_security.switch_on(connection)
 
 
 async def durability(connection: Connection) -> str:

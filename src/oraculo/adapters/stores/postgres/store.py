@@ -7,6 +7,7 @@ exchanges with the server whatever its size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Self, TypeVar
@@ -75,7 +76,7 @@ class PostgresStore(
         self._may_migrate = may_migrate
         self._server = Server(url)
         self._writer = Writer(self._server, sealing, self._reload_keys)
-        self._pool = Pool(self._server)
+        self._pool = self._fleet = Pool(self._server)
         self._listener = Listener(self._server)
         self.worker_leases = PostgresWorkers(self._pool)
         self._member: Member | None = None
@@ -84,6 +85,12 @@ class PostgresStore(
     @property
     def sharing(self) -> Self:
         return self
+
+    def seen_by(self, tenant: str) -> Self:
+        """The same store, whose server shows nothing of other tenants to what is read and written like that."""
+        store = copy(self)
+        store._pool = self._fleet.seen_by(tenant)
+        return store
 
     @property
     def shown(self) -> str:
@@ -100,8 +107,10 @@ class PostgresStore(
                 raise StoreUnavailableError(f"there is no Oráculo in the database {self.shown}")
         elif not self._may_migrate:
             refuse_outdated("postgres", current)
-        elif missing("postgres", current):
-            await once(schema.migrate, self._patient())
+        else:
+            if missing("postgres", current):
+                await once(schema.migrate, self._patient())
+            await self._pool.read(schema.guard)
         return self
 
     async def schema(self) -> SchemaState:

@@ -80,6 +80,10 @@ class SqliteStore(SqliteTenants, SqliteUsers, SqliteDestinations, SqliteEndedRun
     def sharing(self) -> None:
         """One process has the database to itself."""
 
+    def seen_by(self, tenant: str) -> Self:
+        """The same store: SQLite holds nothing back."""
+        return self
+
     async def open(self) -> Self:
         if self._exclusive:
             self._lock = lock(f"{self.path}.lock")
