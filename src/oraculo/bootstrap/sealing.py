@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 
 from oraculo.adapters.sealing import aes_gcm
 from oraculo.adapters.sealing.codec import DATA_KEY, Sealing
+from oraculo.adapters.sealing.messages import StoreMessageSeal
 from oraculo.bootstrap.adapters import store_of
 from oraculo.errors import SettingsError
 from oraculo.ports.data_keys import DataKeys
@@ -21,6 +22,11 @@ def sealing_of(settings: Settings) -> Sealing:
     masters = [bytes.fromhex(text) for text in (wanted.key, *wanted.old_keys)]
     aes_gcm.cipher(masters[0])  # what is not installed is said now
     return Sealing(masters)
+
+
+def message_seal(sealing: Sealing, keys: DataKeys) -> StoreMessageSeal | None:
+    """What seals the messages of an engine; None where nothing is sealed."""
+    return StoreMessageSeal(sealing, keys) if sealing.on else None
 
 
 async def sealed_store(settings: Settings, sealing: Sealing, stack: AsyncExitStack) -> Store:

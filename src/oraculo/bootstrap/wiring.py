@@ -45,7 +45,7 @@ from oraculo.bootstrap.parts import Parts
 from oraculo.bootstrap.policies import policies_of
 from oraculo.bootstrap.roles import Role
 from oraculo.bootstrap.schedules import schedules_of
-from oraculo.bootstrap.sealing import sealed_store, sealing_of
+from oraculo.bootstrap.sealing import message_seal, sealed_store, sealing_of
 from oraculo.bootstrap.switches import SwitchRecorder
 from oraculo.bootstrap.workers import leases_and_registry, read_control_queue
 from oraculo.core.access import Scope
@@ -211,6 +211,7 @@ class Wiring:
             references=references,
             tokens=tokens,
             order_keys=order_keys,
+            seal=message_seal(sealing, store),
             signatures=await signature_ring(settings, store, self.clock, stack),
             gate=gate,
             breakers=gate.breakers,

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import os
 import socket
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import structlog
 
@@ -21,8 +22,8 @@ from oraculo.core.access import BROKER
 from oraculo.core.effects import Effect, Notify, Publish
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
-from oraculo.engines.celery_engine.routes import PREFIX
-from oraculo.errors import StoreUnavailableError, WireError
+from oraculo.engines.celery_engine.routes import PREFIX, SEALED
+from oraculo.errors import StoreError, StoreUnavailableError, WireError
 from oraculo.ports.store import SharedStore
 from oraculo.ports.work import Work
 from oraculo.runtime.effects.runner import EffectRunner
@@ -93,6 +94,15 @@ class Host:
         await self.service.__aexit__()
 
     # -- what tasks ask for ------------------------------------------------------------------------------------------
+
+    async def opened(self, message: Any) -> Any:
+        """The message of a task, its body opened where it is sealed."""
+        if not isinstance(message, dict) or not isinstance(message.get(SEALED), str):
+            return message
+        seal = self.service.kernel_ports.seal
+        if seal is None:
+            raise StoreError("a task is sealed: set ORACULO_DATA_KEY to the master key that it was sealed under")
+        return {**message, "corpo": (await seal.open(b64decode(message[SEALED]))).decode()}
 
     async def record(self, works: list[Work]) -> dict[str, int]:
         """Record answers; they are durable when it returns. Fate → how many."""

@@ -143,7 +143,12 @@ def _begin(task: Task, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _record(messages: list[Any]) -> dict[str, int]:
-    return process.call(lambda host: host.record([_work(message, host.service.answers) for message in messages]))
+    return process.call(lambda host: _recorded(host, messages))
+
+
+async def _recorded(host: Host, messages: list[Any]) -> dict[str, int]:
+    opened = [await host.opened(message) for message in messages]
+    return await host.record([_work(message, host.service.answers) for message in opened])
 
 
 def _work(message: Any, read: AnswerReader) -> Work:

@@ -7,6 +7,7 @@ looked after by the task `varrer`.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -15,10 +16,12 @@ from celery import Celery
 from oraculo.chunks import chunks_by_size
 from oraculo.core.commands import RecordResult
 from oraculo.core.state import Orchestration
+from oraculo.core.tenants import tenant_of
 from oraculo.core.vocabulary import Kind
 from oraculo.engines.celery_engine.application import verify
 from oraculo.engines.celery_engine.effects import CeleryEffectRunner, TaskSender
-from oraculo.engines.celery_engine.routes import results_queue
+from oraculo.engines.celery_engine.routes import SEALED, results_queue
+from oraculo.ports.message_seal import MessageSeal
 from oraculo.ports.work import Fate, Outcome, Work
 from oraculo.runtime.kernel.ceiling.upkeep import fleet_ceiling, has_fleet_ceiling
 from oraculo.runtime.kernel.commands import CommandQueue
@@ -44,7 +47,7 @@ def celery_engine(ports: KernelPorts, options: KernelOptions, app: Celery) -> Ke
         children=ports.children,
         policies=ports.policies,
     )
-    answers = AnswerHandover(queue, sender)
+    answers = AnswerHandover(queue, sender, ports.seal)
     kernel = Kernel(
         ports,
         options,
@@ -83,21 +86,34 @@ def scheduled(ports: KernelPorts, options: KernelOptions) -> Callable[[Orchestra
 
 
 class AnswerHandover:
-    """Hands answers of workers to the tasks that record them."""
+    """Hands answers of workers to the tasks that record them, sealed where payloads are."""
 
-    def __init__(self, queue: CommandQueue, sender: TaskSender) -> None:
+    def __init__(self, queue: CommandQueue, sender: TaskSender, seal: MessageSeal | None = None) -> None:
         self._queue = queue
         self._sender = sender
+        self._seal = seal
 
     async def hand_over(self, works: list[Work]) -> list[Outcome]:
         """Send answers on as they came. Those that are too large for a task, or cannot be read, are dealt with here.
         Durable when it returns."""
         ours = [work for work in works if not _fits(work)]
         outcomes = dict(zip(map(id, ours), await self._queue.submit(ours, piecewise=True), strict=True))
-        for task, messages in _by_task([work for work in works if id(work) not in outcomes]).items():
-            for some in chunks_by_size(messages, TASK_MAX_BYTES, lambda message: len(message["corpo"])):
+        for task, theirs in _by_task([work for work in works if id(work) not in outcomes]).items():
+            messages = [await self._message(work) for work in theirs]
+            for some in chunks_by_size(messages, TASK_MAX_BYTES, _body_length):
                 await self._sender.send(task, results_queue(task), {"mensagens": some})
         return [outcomes.get(id(work)) or Outcome(Fate.APPLIED) for work in works]
+
+    async def _message(self, work: Work) -> dict[str, str]:
+        origin = {"fila": work.queue, "broker": work.broker}
+        if self._seal is None:
+            return {"corpo": work.body.decode(), **origin}
+        sealed = await self._seal.seal(tenant_of(work.queue), work.body)
+        return {SEALED: b64encode(sealed).decode(), **origin}
+
+
+def _body_length(message: dict[str, str]) -> int:
+    return len(message.get("corpo") or message[SEALED])
 
 
 def _fits(work: Work) -> bool:
@@ -105,12 +121,11 @@ def _fits(work: Work) -> bool:
     return isinstance(work.command, RecordResult) and len(work.body) <= TASK_MAX_BYTES and not work.fixed
 
 
-def _by_task(works: Sequence[Work]) -> dict[str, list[dict[str, str]]]:
-    found: dict[str, list[dict[str, str]]] = {}
+def _by_task(works: Sequence[Work]) -> dict[str, list[Work]]:
+    found: dict[str, list[Work]] = {}
     for work in works:
         if isinstance(work.command, RecordResult):
-            message = {"corpo": work.body.decode(), "fila": work.queue, "broker": work.broker}
-            found.setdefault(_task_of(work.command), []).append(message)
+            found.setdefault(_task_of(work.command), []).append(work)
     return found
 
 

@@ -7,6 +7,7 @@ from oraculo.core.vocabulary import Kind
 PREFIX = "oraculo."
 SWEEP = "oraculo.varredura"
 NOTICES = "oraculo.notificacoes"
+SEALED = "selado"  # the body of an answer in a task, where payloads are sealed at rest
 ANNOUNCE = "oraculo_filas"  # the remote control command by which workers hear of queues
 START = {Kind.COLETA: "iniciar_coleta", Kind.EXECUCAO: "iniciar_execucao"}
 

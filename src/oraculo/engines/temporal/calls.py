@@ -22,7 +22,7 @@ from oraculo.core.flow.profile import flow_in
 from oraculo.core.plan import Plan
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Status
-from oraculo.engines.temporal.codec import COMPRESS_MIN_BYTES, compressed
+from oraculo.engines.temporal.codec import COMPRESS_MIN_BYTES, WORKFLOW_PREFIX, compressed
 from oraculo.engines.temporal.connection import CALL_TIMEOUT, SEARCH_ATTRIBUTES
 from oraculo.engines.temporal.messages import WorkflowInput
 from oraculo.errors import EngineUnavailableError
@@ -51,7 +51,7 @@ def known(state: Orchestration) -> WorkflowRef:
 def workflow_id(state: Orchestration) -> str:
     """The id of its workflow: that of a plan of Fluxo C is called after the plan, that of a retry after itself."""
     flow = flow_in(state.plan)
-    return f"orch-{state.correlation_id}" if flow is None or state.origin is not None else flow.workflow_id
+    return f"{WORKFLOW_PREFIX}{state.correlation_id}" if flow is None or state.origin is not None else flow.workflow_id
 
 
 async def begin(

@@ -16,6 +16,7 @@ from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, Interceptor, RPCTimeoutOrCancelledError
+from temporalio.converter import DataConverter
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.service import RetryConfig, RPCError, RPCStatusCode
 from temporalio.worker import Worker
@@ -86,8 +87,10 @@ class TemporalConnection:
         clock: Clock,
         identity: str,
         tracing: Tracing | None = None,
+        converter: DataConverter = CONVERTER,
     ) -> None:
         self.address = address
+        self._converter = converter
         self._interceptors = () if tracing is None else (tracing.interceptor,)  # the worker's, too
         self._inside = nullcontext if tracing is None else tracing.inside
         self._clock = clock
@@ -141,7 +144,7 @@ class TemporalConnection:
     async def _connect(self) -> Client:
         while True:
             try:
-                client = await connect(self.address, self._identity, self._interceptors)
+                client = await connect(self.address, self._identity, self._interceptors, self._converter)
             except EngineUnavailableError as error:
                 self._found(str(error))
                 await asyncio.sleep(RECONNECT_INTERVAL_S)
@@ -224,7 +227,9 @@ class TemporalConnection:
                 await asyncio.sleep(HEALTH_CHECK_INTERVAL_S)
 
 
-async def connect(address: Address, identity: str, interceptors: Sequence[Interceptor] = ()) -> Client:
+async def connect(
+    address: Address, identity: str, interceptors: Sequence[Interceptor] = (), converter: DataConverter = CONVERTER
+) -> Client:
     """A client of a server that answers and has the namespace; EngineUnavailableError says what is wrong."""
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -233,7 +238,7 @@ async def connect(address: Address, identity: str, interceptors: Sequence[Interc
                 namespace=address.namespace,
                 api_key=address.api_key or None,
                 tls=address.tls or None,
-                data_converter=CONVERTER,
+                data_converter=converter,
                 interceptors=interceptors,
                 identity=identity,
                 retry_config=RetryConfig(max_elapsed_time_millis=2000, max_retries=5),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from oraculo.core.access import Actor
 from oraculo.core.state import Orchestration
 from oraculo.engines.temporal.activities import activities_of
+from oraculo.engines.temporal.codec import converter_of
 from oraculo.engines.temporal.connection import Address, TemporalConnection
 from oraculo.engines.temporal.decider import WorkflowDecider, WorkflowStarter
 from oraculo.engines.temporal.effects import IdempotentEffectRunner
@@ -63,7 +64,7 @@ class TemporalEngine:
         self, ports: KernelPorts, options: KernelOptions, address: Address, tracing: Tracing | None = None
     ) -> None:
         queue, states, ceiling = CommandQueue(), States(ports.store), ceiling_of(ports, options)
-        self.connection = TemporalConnection(address, ports.clock, options.name, tracing)
+        self.connection = TemporalConnection(address, ports.clock, options.name, tracing, converter_of(ports.seal))
         workflows = Workflows(self.connection, ports.clock, states)
         self.router = WorkflowRouter(queue, states, workflows, ports.store, ports.clock)
         self.effects = effects = IdempotentEffectRunner(

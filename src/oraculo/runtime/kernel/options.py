@@ -14,6 +14,7 @@ from oraculo.ports.broker import Broker
 from oraculo.ports.cache import Cache
 from oraculo.ports.clock import Clock
 from oraculo.ports.destination_pauses import DestinationGate
+from oraculo.ports.message_seal import MessageSeal
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.store import Store
 from oraculo.runtime.effects.children import ChildRuns
@@ -50,6 +51,7 @@ class KernelPorts:
     references: OrderReferences | None = None  # None: every order carries its data
     tokens: TokenRing | None = None  # None: orders have no tokens
     order_keys: TokenRing | None = None  # None: orders have no signatures
+    seal: MessageSeal | None = None  # None: messages of an engine are in clear
     signatures: SignatureRing | None = None  # None: signatures of messages are not looked at
     gate: DestinationGate | None = None  # None: no destination can be paused
     breakers: BreakerGate | None = None  # None: orders go to destinations that fail as to others

@@ -45,7 +45,12 @@ SESSION_SETTINGS = {
 }
 _READ_AS = f"SELECT set_config('{TENANT_SETTING}', %s, true)".encode()
 # The writer plans its statements once, perhaps when the tables are empty: plans that suit large tables are forced.
-WRITER_SETTINGS = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
+WRITER_SETTINGS = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
 
 
 class Connection(AsyncConnection[tuple[Any, ...]]):
