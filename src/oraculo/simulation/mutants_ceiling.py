@@ -104,6 +104,20 @@ def what_is_unwanted_takes_a_place() -> AbstractContextManager[None]:
     return patched((ConcurrencyCeiling, "due", due), (ConcurrencyCeiling, "settle", settle))
 
 
+def what_a_pause_recalled_waits_for_its_own_place() -> AbstractContextManager[None]:
+    """Orders that hold all places wait until there is a place."""
+
+    def add(self: ConcurrencyCeiling[Any], order: Order, score: Score, what: Any) -> bool:
+        out, self._out = self._out, {}
+        try:
+            return _add(self, order, score, what)
+        finally:
+            self._out = out
+
+    _add = ConcurrencyCeiling.add
+    return patched((ConcurrencyCeiling, "add", add), (ConcurrencyCeiling, "take_back", lambda *_: None))
+
+
 def every_process_has_the_duty() -> AbstractContextManager[None]:
     async def claim_duty(self: ModelSharedStore, name: str) -> str | None:
         note = await _claim_duty(self, name)
@@ -155,6 +169,7 @@ MUTANTS = [
     Mutant("a restart counts nothing", a_restart_counts_nothing, _KINDS, 100),
     Mutant("places are never given back", places_are_never_given_back, _KINDS, 30),
     Mutant("what is unwanted takes a place", what_is_unwanted_takes_a_place, _KINDS, 100),
+    Mutant("what a pause recalled waits for its own place", what_a_pause_recalled_waits_for_its_own_place, _KINDS, 80),
     Mutant("a fleet lets out one more than may", one_more_than_may, _FLEETS, 30),
     Mutant("every process has the duty of the ceiling", every_process_has_the_duty, _FLEETS, 60),
     Mutant("a successor reads no note", a_successor_reads_no_note, _FLEETS, 200),

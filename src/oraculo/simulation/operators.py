@@ -46,10 +46,11 @@ async def _round(process: Process, rng: Random) -> None:
 async def pauser(process: Process, watch: Watch, rng: Random) -> None:
     """Pause orchestrations and let them go on, also those that were paused when the faults are over; `rng` is his
     own."""
-    if rng.random() >= PAUSED_WORLDS_SHARE:
+    often = process.scene.recalls
+    if rng.random() >= PAUSED_WORLDS_SHARE and not often:
         return
     while True:
-        await asyncio.sleep(rng.uniform(0.2, 4))
+        await asyncio.sleep(rng.uniform(0.05, 1) if often else rng.uniform(0.2, 4))
         open_runs = [run for run, journal in watch.journals.items() if journal.status is None]
         chosen = [run for run in open_runs if watch.journals[run].pauses.paused or process.scene.faults]
         for run in chosen if not process.scene.faults else rng.sample(chosen, min(len(chosen), 1)):

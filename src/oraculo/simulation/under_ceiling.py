@@ -21,6 +21,7 @@ from oraculo.ports.journal import Recorded
 from oraculo.simulation.scene import Scene
 
 PUBLISH_TOGETHER_S = 1.0  # within which orders that were let out together are published
+STILL_MAX_S = 12.0  # without a commit or a message, while something could go: longer than any outage and its last pause
 PUBLISH_DELAY_MAX_S = 2.0  # between the moment in which an order is let out and that in which it is published
 Order = tuple[int, int, int]  # run, position, attempt
 
@@ -47,7 +48,9 @@ class CeilingWatch:
     def __init__(self, scene: Scene, states: Mapping[int, Orchestration]) -> None:
         self._scene = scene
         self._states = states
-        self._life = 0
+        self._life: Alive | None = None
+        self._moved_at = 0.0  # the last commit or message
+        self._looks = False
         self._out: set[Order] = set()
         self._waiting: dict[Order, WaitingOrder] = {}  # committed in this life, not published
         self._numbers = 0
@@ -57,7 +60,8 @@ class CeilingWatch:
         """A new life counts what is with workers already."""
         if self._scene.is_fleet:
             return
-        self._life = life.number
+        self._life = life
+        self._moved()
         self._waiting.clear()
         self._priorities.clear()
         self._out = {
@@ -70,6 +74,7 @@ class CeilingWatch:
     def committed(self, recorded: Recorded) -> None:
         if self._scene.ceiling is None or self._scene.is_fleet:
             return
+        self._moved()
         for event in recorded.events:
             if isinstance(event, TicketsDispatched) and event.attempt == 1:
                 self._numbers += 1
@@ -87,7 +92,8 @@ class CeilingWatch:
 
     def publishing(self, order: Order, life: Alive) -> None:
         limit = self._scene.ceiling
-        is_other_life = life.number != self._life and not self._scene.is_fleet
+        self._moved()
+        is_other_life = life is not self._life and not self._scene.is_fleet
         if limit is None or is_other_life or order in self._out or not self._wanted(order):
             return
         if not self._states[order[0]].plan.profile.has_ceiling:
@@ -97,7 +103,7 @@ class CeilingWatch:
         if len(self._out) > limit:
             self._scene.violate("the ceiling holds", f"{len(self._out)} tickets are out, {limit} may be")
         known = self._waiting.pop(order, None)
-        if known is None:
+        if known is None or self._scene.recalls:  # what no broker took goes when it is tried again, late or early
             return
         now = self._scene.loop.time()
         score = self._best_score(order, timedelta(seconds=now - known.owed_since))
@@ -108,9 +114,34 @@ class CeilingWatch:
 
     def _overtaken(self, order: Order, other: Order, life: Alive) -> None:
         """An order went; one that is more urgent and was there must have gone by now, too."""
-        if life.alive and life.number == self._life and other in self._waiting and self._owed(other):
+        if life.alive and life is self._life and other in self._waiting and self._owed(other):
             scores = f"{self._score(order, None)} before {self._score(other, None)}"
             self._scene.violate("the most urgent goes first", f"{scores}: {order} went, {other} was there and waits")
+
+    def _moved(self) -> None:
+        self._moved_at = self._scene.loop.time()
+        if not self._looks and self._life is not None:
+            self._looks = True
+            self._scene.loop.call_later(STILL_MAX_S, self._look)
+
+    def _look(self) -> None:
+        """Nothing may stand still while an order is owed and there is a place that no worker has."""
+        left = self._moved_at + STILL_MAX_S - self._scene.loop.time()
+        if left > 0:
+            self._scene.loop.call_later(left, self._look)
+            return
+        self._looks = False
+        limited = [one for one in self._states.values() if one.plan.profile.has_ceiling]
+        taken = sum(ticket.running for state in limited for ticket in state.tickets)
+        waiting = [
+            (state.run, position, ticket.attempt)
+            for state in limited
+            for position, ticket in enumerate(state.tickets)
+            if self._owed((state.run, position, ticket.attempt))
+        ]
+        is_up = self._life is not None and self._life.alive
+        if is_up and waiting and taken < (self._scene.ceiling or 0):
+            self._scene.violate("free places are used", f"{taken} tickets are with workers, and {waiting} wait")
 
     def _wanted(self, order: Order) -> bool:
         run, position, attempt = order

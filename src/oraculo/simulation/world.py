@@ -41,6 +41,7 @@ from oraculo.wire import names
 
 BREAKER = BreakerRules(2, timedelta(seconds=1), timedelta(seconds=4))  # quick, so that many open and close
 BREAKERS_TIMEOUT_S = 30.0  # for the journal to be read for the breakers, by another process when one has died
+RECALLS_SHARE = 0.2  # of worlds under a ceiling whose broker goes away and whose orders are often recalled by pauses
 FLEETS_SHARE = 0.4  # of worlds with breakers that have several processes
 SETTLE_TIMEOUT_S = 30.0  # seconds after the last deadline
 REJOIN_TIMEOUT_S = 5.0  # for a replica that was frozen to find out that others took over from it
@@ -50,7 +51,8 @@ UNMASKED_SETTLE_TIMEOUT_S = 150.0  # seconds after the faults, when there are no
 
 
 class World:
-    """`what` is "ceiling": plans of Fluxo C share a few places with workers, on a broker that keeps what it confirmed;
+    """`what` is "ceiling": plans of Fluxo C share a few places with workers, on a broker that keeps what it confirmed
+    (some of them with outages and many pauses);
     or "brokers": there are two of them, with failover, and each goes away by itself; or "tokens": orders have tokens,
     answers need them, and a forger answers without; or "breaker": destinations fail for a while, and their breakers
     open; or "plans": requests have maps, loops, waits and children, and an operator signals and decides; or "replicas":
@@ -65,9 +67,12 @@ class World:
             dials = replace(dials, volatile=False, broker_down_every=dials.broker_down_every or 4)
         if what == "replicas":
             dials = replace(dials, volatile=False, crash_every=dials.crash_every or 6)
+        recalls = what == "ceiling" and Random(f"recalls {seed} {masked}").random() < RECALLS_SHARE
         if what in ("ceiling", "fleet"):
-            dials = replace(dials, volatile=False, lossy=False, broker_down_every=0, lost_confirm=0)
+            outage_every = 2.0 if recalls else 0
+            dials = replace(dials, volatile=False, lossy=False, broker_down_every=outage_every, lost_confirm=0)
         self.scene = Scene(rng, loop, trace, dials)
+        self.scene.recalls = recalls
         if what in ("ceiling", "fleet"):
             self.scene.ceiling, self.scene.is_fleet = rng.randint(1, 3), what == "fleet"
         if what == "breaker":
