@@ -96,8 +96,9 @@ test-image: $(STAMP) services-image ## build both images without a container eng
 test-release: $(STAMP) ## install wheel and source archive into empty environments of Python 3.11, 3.12 and 3.13, run the demo
 	@$(BIN)/pytest tests/deploy/release
 
-release: $(STAMP) ## wheel, source archive, SBOM and checksums in dist/
+release: $(STAMP) ## wheel, source archive, SBOM and checksums in dist/, then what still stands against a tag
 	@$(BIN)/python -m tools.release.build
+	@$(BIN)/python -m tools.release.ready
 
 services-kubernetes: $(STAMP) ## builds a Kubernetes for tests: API server, controllers, scheduler, etcd, kwok, kubectl (twenty minutes once)
 	@echo "== kubernetes for tests"
