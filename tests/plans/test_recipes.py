@@ -22,7 +22,7 @@ WORKER = """
 from oraculo import Worker
 
 worker = Worker()
-ANSWER = {{"itens": [1, 2, 3], "n": 7, "id": "r1", "fim": True}}
+ANSWER = {{"items": [1, 2, 3], "n": 7, "id": "r1", "end": True}}
 
 for name in {sources!r}:
     worker.collector(name)(lambda params: ANSWER)
@@ -120,13 +120,13 @@ def test_a_recipe_runs_to_its_end(server: Server, name: str, data: dict[str, Any
 
 
 def test_the_saga_is_undone_when_the_charge_fails(server: Server) -> None:
-    [data] = [data for name, data, _ in RECIPES if name == "voo"]
-    tasks = {**data["tarefas"], "cobra": {**data["tarefas"]["cobra"], "executador": "quebra"}}
+    [data] = [data for name, data, _ in RECIPES if name == "flight"]
+    tasks = {**data["tasks"], "charge": {**data["tasks"]["charge"], "executor": "quebra"}}
     with Client(server.url) as client:
-        run = client.submit({**data, "tarefas": tasks})
+        run = client.submit({**data, "tasks": tasks})
         result: Any = client.result(run.correlation_id, wait=DEADLINE_S)
         assert result is not None and result["status"] == "erro", result
-        assert result["tarefas"]["voo"]["desfeita"] == "concluida"
-        assert result["tarefas"]["quartos"]["itens_desfeitos"] == {"total": 2, "concluidos": 2, "falhas": 0}
+        assert result["tarefas"]["flight"]["desfeita"] == "concluida"
+        assert result["tarefas"]["rooms"]["itens_desfeitos"] == {"total": 2, "concluidos": 2, "falhas": 0}
         began = [one["destino"] for one in client.get(run.correlation_id)["tickets"] if one.get("desfaz")]
-    assert began == ["executador_libera_quarto", "executador_libera_quarto", "executador_cancela_voo"]
+    assert began == ["executador_free_room", "executador_free_room", "executador_cancel_flight"]

@@ -17,6 +17,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import unquote, urlsplit
 
 from tools.docs.nav import DOCS, ROOT, chapters, title_of
 
@@ -92,8 +93,10 @@ def _relative(page: Path, target: Path) -> str:
 def _list(directory: Path, folder: Path) -> None:
     """Make a page of what is in a directory, with its files."""
     rows = []
-    for file in sorted(one for one in directory.rglob("*") if one.is_file() and "__pycache__" not in one.parts):
+    for file in sorted(one for one in directory.rglob("*") if one.is_file()):
         name = file.relative_to(directory).as_posix()
+        if any(part == "__pycache__" or part.startswith(".") for part in Path(name).parts):
+            continue  # MkDocs leaves them out
         rows.append(f"- [{title_of(file) if file.suffix == '.md' else name}]({name})")
         if file.suffix != ".md":
             _copy(file, folder)
@@ -119,6 +122,7 @@ def configuration(pages: Path, site: Path) -> dict[str, object]:
         "docs_dir": str(pages),
         "site_dir": str(site),
         "use_directory_urls": False,
+        "exclude_docs": "!.env.example\n",  # else every name that begins with a point
         "theme": {
             "name": "material",
             "font": False,
@@ -176,6 +180,42 @@ def foreign_loads(site: Path) -> list[str]:
     return found
 
 
+class _Links(HTMLParser):
+    """Where a page leads, and the places in it that others may lead to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.places: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.places |= {given[name] or "" for name in ("id", "name") if name in given}
+        if tag == "a" and given.get("href"):
+            self.targets.append(given["href"] or "")
+
+
+def dead_links(site: Path) -> list[str]:
+    """Every link inside the site that leads to no file, or to no place in one. MkDocs looks at pages only."""
+    pages: dict[Path, _Links] = {}
+    for page in sorted(site.rglob("*.html")):
+        pages[page] = _Links()
+        pages[page].feed(page.read_text(encoding="utf-8"))
+    found = []
+    for page, links in pages.items():
+        for target in links.targets if page.name != "404.html" else ():
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            file = file / "index.html" if file.is_dir() else file
+            there = pages.get(file)
+            place = unquote(parts.fragment)
+            if not file.exists() or (place and there is not None and place not in there.places):
+                found.append(f"{page.relative_to(site)}: {target}")
+    return found
+
+
 def build(site: Path) -> int:
     """Build it; return the exit status."""
     with TemporaryDirectory() as folder:
@@ -190,12 +230,14 @@ def build(site: Path) -> int:
         told = [line for line in built.stderr.splitlines() if not line.startswith("INFO")]
         sys.stderr.write("\n".join(told) + "\n")
         return built.returncode
-    foreign = foreign_loads(site)
+    foreign, dead = foreign_loads(site), dead_links(site)
     for line in foreign:
         sys.stderr.write(f"from another host: {line}\n")
-    if not foreign:
+    for line in dead:
+        sys.stderr.write(f"leads nowhere: {line}\n")
+    if not foreign and not dead:
         sys.stderr.write(f"{len(list(site.rglob('*.html')))} pages in {site}; open {site / 'index.html'}\n")
-    return 1 if foreign else 0
+    return 1 if foreign or dead else 0
 
 
 if __name__ == "__main__":
