@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -119,14 +119,17 @@ class Policies:
             return []
         if self.engine is None:
             return [Judge(one.point, one.tickets, [], OFF) for one in self._grouped(waits)]
+        self._follow()
+        assert self._now is not None
         found: list[Judge] = []
-        for batch in self._batches(state, waits):
-            pairs = zip(batch.tickets, batch.questions, strict=True)
-            hits = [(ticket, one) for ticket, one in pairs if self._is_allowed(batch.point, one.key)]
+        now, key_of = self._now(), self._writer.key
+        for one in self._grouped(waits):
+            keyed = [(ticket, key_of(Subject(state, ticket[0], one.point, now))) for ticket in one.tickets]
+            hits = [(ticket, key) for ticket, key in keyed if self._is_allowed(one.point, key)]
             if hits:
                 self.statistics.cached(len(hits))
-                tickets, questions = [ticket for ticket, _ in hits], [one for _, one in hits]
-                found.append(Judge(batch.point, tickets, [], self._source(questions)))
+                tickets, keys = [ticket for ticket, _ in hits], [key for _, key in hits]
+                found.append(Judge(one.point, tickets, [], self._source(keys)))
         return found
 
     def snapshot(self, state: Orchestration) -> list[PolicyBatch]:
@@ -178,9 +181,9 @@ class Policies:
         while len(self._allowed) > CACHE_MAX_VERDICTS:
             self._allowed.popitem(last=False)
 
-    def _source(self, questions: Sequence[Question]) -> PolicySource:
+    def _source(self, keys: Iterable[bytes]) -> PolicySource:
         assert self.engine is not None
-        digest = blake2b(b"".join(one.key for one in questions), digest_size=8).hexdigest()
+        digest = blake2b(b"".join(keys), digest_size=8).hexdigest()
         return PolicySource(self.engine.name, self.engine.version, secrets.token_hex(8), digest)
 
     # -- what is asked -----------------------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ class Policies:
                 findings.append(finding)
             said.append((position, documents, finding))
             bodies.append(question.body)
-        source = self._source(batch.questions)
+        source = self._source(one.key for one in batch.questions)
         made = PolicyDecision(run, batch.correlation_id, batch.point, packages, source, said, bodies)
         for one in self._seen:
             one.judged(made)
@@ -291,4 +294,4 @@ class Policies:
             finding_of(position, packages, found[question.key], fails_open) if question.key in found else None
             for question in questions
         ]
-        return said, self._source(questions)
+        return said, self._source(one.key for one in questions)

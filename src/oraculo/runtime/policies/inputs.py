@@ -1,8 +1,9 @@
 """What policies are asked: the input document of a plan, a ticket, an allocation and an answer.
 
 The sections are those of Fluxo C, `resource`, `context`, `parameters`, `flags` and `security`; docs/policies.md has the
-table. A document is written twice at the most: as it is asked, and as its key, in which time does not stand. Instants
-are whole seconds, and a deadline is in the key as the time that is left, so equal questions have equal keys.
+table. Its key is made of the same values without the time, and without the document, since most questions were answered
+a moment ago and are not asked. Instants are whole seconds, and a deadline is in the key as the time that is left, so
+equal questions have equal keys.
 """
 
 from __future__ import annotations
@@ -212,7 +213,7 @@ class InputWriter:
 
     def __init__(self, facts: PolicyFacts, paths: frozenset[Path] = ALL_PATHS) -> None:
         self._values = {path: value for path, value in _VALUES.items() if reads(paths, path)}
-        self._timed = _DEADLINE in self._values or _NOW in self._values
+        self._lasting = [value for path, value in self._values.items() if path not in (_DEADLINE, _NOW)]
         fixed: dict[str, Any] = {"context": {}}
         if reads(paths, ("context", "namespace")):
             fixed["context"]["namespace"] = facts.namespace
@@ -220,22 +221,21 @@ class InputWriter:
             if reads(paths, (section,)):
                 fixed[section] = dict(getattr(facts, section))
         self._fixed = fixed
+        self._salt = blake2b(orjson.dumps([fixed, list(self._values)]), digest_size=KEY_BYTES).digest()
+
+    def key(self, subject: Subject) -> bytes:
+        """What tells the question about a subject from others."""
+        left = _left(subject) if _DEADLINE in self._values else None
+        values = orjson.dumps([left, *[value(subject) for value in self._lasting]])
+        return blake2b(self._salt + values, digest_size=KEY_BYTES).digest()
 
     def write(self, subject: Subject) -> Question:
-        found = {path: value(subject) for path, value in self._values.items() if path not in (_DEADLINE, _NOW)}
-        body = self._dumped(found)
-        left = _left(subject) if _DEADLINE in self._values else None
-        key = blake2b(b"%d\n" % (-1 if left is None else left) + body, digest_size=KEY_BYTES).digest()
-        if self._timed:
-            for path in (_DEADLINE, _NOW):
-                if path in self._values:
-                    found[path] = self._values[path](subject)
-            body = self._dumped(found)
-        return Question(body, key)
+        return Question(self._body(subject), self.key(subject))
 
-    def _dumped(self, found: Mapping[Path, Any]) -> bytes:
+    def _body(self, subject: Subject) -> bytes:
         document: dict[str, Any] = {**self._fixed, "context": dict(self._fixed["context"]), "resource": {}}
-        for path, value in found.items():
+        for path, value_of in self._values.items():
+            value = value_of(subject)
             if value is None:
                 continue
             place = document
