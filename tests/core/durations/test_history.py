@@ -9,7 +9,14 @@ from math import exp, log
 
 import pytest
 
-from oraculo.core.durations.history import Estimate, History, Known, TaskKey, size_class
+from oraculo.core.durations.history import (
+    LEARNT_MAX_PER_SECOND,
+    Estimate,
+    History,
+    Known,
+    TaskKey,
+    size_class,
+)
 from oraculo.core.durations.sketch import Sketch, mixture
 from oraculo.core.vocabulary import Kind
 
@@ -51,23 +58,45 @@ def told(shape: Callable[[random.Random, float], float], seed: int) -> Iterator[
             yield ms, before
 
 
+@pytest.mark.parametrize("seed", [7, 8, 9])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_nine_of_ten_end_within_the_p90_whatever_the_shape(shape: Callable[[random.Random, float], float]) -> None:
-    found = list(told(shape, 7))[100:]
+def test_nine_of_ten_end_within_the_p90_whatever_the_shape(
+    shape: Callable[[random.Random, float], float], seed: int
+) -> None:
+    found = list(told(shape, seed))[100:]
     covered = sum(ms <= estimate.p90_ms for ms, estimate in found) / len(found)
     assert 0.87 <= covered <= 0.93, covered
     lately = found[-1000:]
     assert 0.86 <= sum(ms <= estimate.p90_ms for ms, estimate in lately) / len(lately) <= 0.94
 
 
+ERRORS: dict[str, Callable[[float, float], float]] = {
+    "in milliseconds": lambda ms, said: abs(ms - said),
+    "relative, as the metric has it": lambda ms, said: abs(ms - said) / ms,
+    "by its logarithm": lambda ms, said: abs(log(ms / said)),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 @pytest.mark.parametrize("shape", [lognormal, bimodal, drifting], ids=lambda shape: shape.__name__)
 def test_the_p50_is_twice_as_good_as_the_estimate_of_the_plan_after_200(
-    shape: Callable[[random.Random, float], float],
+    shape: Callable[[random.Random, float], float], error: Callable[[float, float], float]
 ) -> None:
     planned = 60_000.0  # what a plan says that does not know better
     found = list(told(shape, 11))[200:1200]
-    ours = sum(abs(log(ms / estimate.p50_ms)) for ms, estimate in found)
-    assert ours < sum(abs(log(ms / planned)) for ms, _ in found) / 2
+    ours = sum(error(ms, estimate.p50_ms) for ms, estimate in found)
+    assert ours < sum(error(ms, planned) for ms, _ in found) / 2
+
+
+@pytest.mark.parametrize("wrong", [1 / 3, 1 / 2, 2, 3])
+@pytest.mark.parametrize(("shape", "median_ms"), [(lognormal, 800.0), (bimodal, 213.0)], ids=["lognormal", "bimodal"])
+def test_an_estimate_of_the_right_size_is_still_twice_as_far_from_the_median(
+    shape: Callable[[random.Random, float], float], median_ms: float, wrong: float
+) -> None:
+    """How far single tasks are from any median is theirs; what a prediction can get wrong is the median. That of
+    `bimodal` is where the quicker four fifths have had five eighths of them: 200 ms times exp(0.2 · 0.319)."""
+    for _, estimate in list(told(shape, 11))[200:1200]:
+        assert abs(estimate.p50_ms - median_ms) < abs(wrong * median_ms - median_ms) / 2
 
 
 def test_a_destination_that_becomes_slower_is_noticed_and_learnt() -> None:
@@ -84,6 +113,25 @@ def test_a_destination_that_becomes_slower_is_noticed_and_learnt() -> None:
     assert last is not None
     assert 3500 < last.p50_ms < 4500, "it has learnt what is so now"
     assert not last.drifted, "and what is learnt is no drift any more"
+
+
+def test_of_a_second_in_which_many_end_so_many_are_learnt_also_over_a_restart() -> None:
+    """What is learnt follows from the journal alone, so that all of it can be learnt again."""
+    chance, history = random.Random(5), History()
+    level = KEY.levels()[0]
+    for number in range(10 * 4 * LEARNT_MAX_PER_SECOND):
+        if number == 90:
+            again = History()
+            again.keys = {one: Known.of_json(known.as_json()) for one, known in history.keys.items()}
+            history = again
+        moment = START + timedelta(seconds=number // (4 * LEARNT_MAX_PER_SECOND))
+        history.learn(KEY, exp(chance.gauss(log(800), 0.5)), moment)
+    assert history.keys[level].seen == 10 * LEARNT_MAX_PER_SECOND
+    history.learn(KEY, 60_000, moment, censored=True)
+    assert history.keys[level].seen == 10 * LEARNT_MAX_PER_SECOND + 1, "what was given up always counts"
+    found = history.estimate(KEY)
+    assert found is not None
+    assert 700 < found.p50_ms < 900
 
 
 def test_nothing_is_said_of_what_was_never_seen() -> None:

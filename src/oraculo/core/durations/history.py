@@ -22,6 +22,7 @@ ESTIMATE_SAMPLES = 5.0  # that a plan's own estimate is worth
 BINS_PER_TWO = 17  # bins between a duration and twice that duration
 DRIFT_HALF_LIFE_SAMPLES = 50.0  # while what comes is not what was learnt
 MAX_KEYS = 20_000
+LEARNT_MAX_PER_SECOND = 50  # of a narrow key: of a second in which more end, the others would say the same again
 REFRESH_MAX_SAMPLES = 50  # samples after which a prediction is made anew, at most
 _LEAST_WEIGHT = 0.03  # of a wider key that is worth looking at
 _SIZES = (64, 1024, 16 * 1024, 256 * 1024)  # bytes of parameters that part one class from the next
@@ -70,13 +71,20 @@ class Known:
     predicted: Estimate | None = None
     raw_p90: float = 0.0
     fresh: int = 0  # samples that may still come before the prediction is made anew
+    second: int = 0  # the one that the newest sample came in
+    in_second: int = 0  # samples that came in it
 
     def as_json(self) -> dict[str, Any]:
-        return {**self.sketch.as_json(), "calibration": self.calibration.as_json(), "seen": self.seen}
+        lately = [self.second, self.in_second]
+        return {
+            **self.sketch.as_json(), "calibration": self.calibration.as_json(), "seen": self.seen, "lately": lately
+        }  # fmt: skip
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Known:
-        return cls(Sketch.of_json(found), Calibration.of_json(found["calibration"]), int(found["seen"]))
+        made = cls(Sketch.of_json(found), Calibration.of_json(found["calibration"]), int(found["seen"]))
+        made.second, made.in_second = found.get("lately", (0, 0))
+        return made
 
 
 class History:
@@ -90,8 +98,11 @@ class History:
 
     def learn(self, key: TaskKey, ms: float, at: datetime, *, censored: bool = False) -> Estimate | None:
         """Add how long a task took, and return what had been predicted. `censored`: it took at least that long, and was
-        given up; it counts as one that takes as long as the slowest tenth."""
+        given up; it counts as one that takes as long as the slowest tenth. Nothing is added, and None is returned, for
+        what ends in a second of which enough is known."""
         levels = key.levels()
+        if not censored and self._knows_enough(levels[0], at):
+            return None
         before = self._refreshed(levels)
         if censored and before is not None:
             ms = max(ms, before.p90_ms)
@@ -105,6 +116,14 @@ class History:
             known.seen += 1
         self.changed.update(levels)
         return before
+
+    def _knows_enough(self, level: str, at: datetime) -> bool:
+        known, second = self._known(level), int(at.timestamp())
+        if known.second != second:
+            known.second, known.in_second = second, 0
+        known.in_second += 1
+        self.changed.add(level)
+        return known.in_second > LEARNT_MAX_PER_SECOND
 
     def _judge(self, levels: tuple[str, str, str], ms: float) -> None:
         for level in levels[:2]:
