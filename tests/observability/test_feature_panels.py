@@ -64,6 +64,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     prometheus.rules = [Path(__file__).parents[2] / "deploy" / "prometheus" / "rules.yml"]
     server.up(
         ENABLE_INTELLIGENT_SCHEDULER="true",
+        SCHEDULER_ENABLE_AFFINITY="true",
         ORACULO_SLA="true",
         ORACULO_PREDICTIONS="true",
         ORACULO_TRAILS="true",

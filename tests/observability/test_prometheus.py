@@ -382,7 +382,7 @@ SWITCHED_ON_ELSEWHERE = (
     *("orchestration_resource_allocations", "orchestration_scheduler_a", "orchestration_scheduler_cache"),
     *("orchestration_scheduler_discovery", "orchestration_scheduler_offers", "orchestration_scheduler_rejections"),
     *("orchestration_scheduler_workers", "orchestration_preemption", "orchestration_active_preemptions"),
-    "orchestration_tasks_preempted",
+    *("orchestration_tasks_preempted", "neural_hive_orchestrator_affinity"),
 )
 OUTSIDE: dict[str, Any] = {  # what no orchestration's journal holds: messages by source, requests that were refused
     "orchestration_kafka_messages_consumed_total": lambda scene, _: _received(scene, "@kafka"),

@@ -30,7 +30,7 @@ async def _given(open_shop: Shop, name: str) -> list[TicketAllocated]:
 
 @pytest.mark.parametrize(("options", "expected"), [(ON, "did-it"), (OFF, "faster")])
 def test_the_worker_that_did_the_step_before_gets_the_next_one(options: AffinityOptions, expected: str) -> None:
-    async def story(_virtual: VirtualLoop) -> tuple[TicketAllocated, Affinities, int]:
+    async def story(_virtual: VirtualLoop) -> tuple[TicketAllocated, Affinities, int, dict[tuple[str, bool], int]]:
         async with shop(options=SchedulerOptions(affinity=options)) as open_shop:
             await _teach(open_shop, "did-it", 1.0)
             await _teach(open_shop, "faster", 0.8)
@@ -44,9 +44,11 @@ def test_the_worker_that_did_the_step_before_gets_the_next_one(options: Affinity
             after_restart.read(await open_shop.state("x"), 0.0)
             for one in asking:
                 one.cancel()
-            return (await _given(open_shop, "x"))[1], after_restart, await open_shop.run_of("x")
+            given, counts = (await _given(open_shop, "x"))[1], dict(open_shop.scheduler.counts.shared)
+            return given, after_restart, await open_shop.run_of("x"), counts
 
-    given, after_restart, run = virtually(story)
+    given, after_restart, run, counts = virtually(story)
+    assert counts == ({("plan", True): 1, ("plan", False): 3} if options.enabled else {})
     assert given.allocation.agent_id == expected
     shown = {one.agent_id: one.affinity for one in given.allocation.candidates}
     assert shown == ({"did-it": 0.6, "faster": 0.5} if options.enabled else {"did-it": None, "faster": None})

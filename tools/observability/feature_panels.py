@@ -17,6 +17,18 @@ FEATURE_ROWS = (
             one("Why others were not", total(f"{_P}scheduler_rejections_total", by="reason"), "{{reason}}"),
             percentiles("Until a worker got it", f"{_P}scheduler_allocation_duration_seconds"),
             one("Waiting for a worker", total(f"{_P}scheduler_offers")),
+            Panel(
+                "Given to a worker that had others of the same, and that had none",
+                (
+                    Query(
+                        total("neural_hive_orchestrator_affinity_hits_total", by="affinity_type"), "{{affinity_type}}"
+                    ),
+                    Query(
+                        total("neural_hive_orchestrator_affinity_misses_total", by="affinity_type"),
+                        "no other of its {{affinity_type}}",
+                    ),
+                ),
+            ),
             one(
                 "Workers looked at for a ticket",
                 f"{rate(f'{_P}scheduler_workers_discovered_sum')} / {rate(f'{_P}scheduler_workers_discovered_count')}",

@@ -16,6 +16,7 @@ from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Phase, Priority, RiskBand, Status
 
 READ_AGAIN_S = 5.0  # a plan has thousands of tickets, and each of them is offered
+PLAN, INTENT = "plan", "intent"  # as Fluxo C calls them in its metrics
 PLANS_MAX = 2_000  # whose workers are known
 
 
@@ -71,6 +72,15 @@ class Affinities:
         """How many tickets of a plan went to a worker."""
         known = self._plans.get(run)
         return 0 if known is None else known.tickets[worker]
+
+    def shared(self, worker: WorkerFacts, run: int, ties: TicketTies) -> tuple[tuple[str, bool], ...]:
+        """What a ticket may have in common with others, and whether the worker had any of those."""
+        if not self.options.enabled:
+            return ()
+        of_plan = (PLAN, self.did(run, worker.name) > 0)
+        if not ties.intent:
+            return (of_plan,)
+        return of_plan, (INTENT, any(one.intent == ties.intent for one in worker.ties))
 
     def of(self, worker: WorkerFacts, run: int, ties: TicketTies) -> float | None:
         """The affinity of a worker and a ticket; None: it is off."""

@@ -58,11 +58,13 @@ class Offer:
 
 @dataclass(slots=True, eq=False)
 class ChosenOffer:
-    """An offer and the worker that gets it; `allocation` is None of what is no order."""
+    """An offer and the worker that gets it; `allocation` is None of what is no order. `shared`: what it may have in
+    common with other tickets, and whether the worker had any of those; empty where affinity is off."""
 
     offer: Offer
     key: str
     allocation: Allocation | None
+    shared: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -224,7 +226,8 @@ class _Round:
                 method = AllocationMethod.OVERDUE
         else:
             return None
-        return ChosenOffer(offer, best.key, self._explained(best, method, offer))
+        shared = self._matcher.affinities.shared(best, offer.run, offer.ties)
+        return ChosenOffer(offer, best.key, self._explained(best, method, offer), shared)
 
     def _passed_over_s(self, worker: WorkerFacts) -> float:
         return self._at - self._board.passed_over.get(worker.key, self._at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from oraculo.core.allocations import Allocation, NotChosen
@@ -30,17 +31,20 @@ class Tally:
 
 @dataclass(slots=True)
 class SchedulerCounts:
-    """`given` by method; `refused` by reason; `not_given` are allocations that came too late for their ticket."""
+    """`given` by method; `refused` by reason; `not_given` are allocations that came too late for their ticket;
+    `shared`: how often a worker had, and had not, tickets of the same plan or intent as the one it was given."""
 
     given: Counter[str] = field(default_factory=Counter)
     refused: Counter[NotChosen] = field(default_factory=Counter)
     not_given: int = 0
     discovery_failures: Counter[str] = field(default_factory=Counter)
+    shared: Counter[tuple[str, bool]] = field(default_factory=Counter)
     waited: Tally = field(default_factory=lambda: Tally(WAIT_BOUNDS_S))
     workers: Tally = field(default_factory=lambda: Tally(WORKERS_BOUNDS))
 
-    def take(self, allocation: Allocation, waited_s: float) -> None:
+    def take(self, allocation: Allocation, waited_s: float, shared: Iterable[tuple[str, bool]] = ()) -> None:
         """Count a ticket that was given."""
+        self.shared.update(shared)
         self.given[allocation.method.value] += 1
         self.refused.update(allocation.refused)
         self.waited.observe(waited_s)

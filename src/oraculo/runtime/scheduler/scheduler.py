@@ -365,7 +365,7 @@ class LeaseScheduler:
                 await gateway.release(lease.lease_id, GIVEN_BACK_DELAY_S)
                 continue
             if one.allocation is not None:
-                self.counts.take(one.allocation, now - one.offer.came_at)
+                self.counts.take(one.allocation, now - one.offer.came_at, one.shared)
             kept.append((lease, one))
         return kept
 

@@ -57,6 +57,13 @@ def scheduler_series(scheduler: LeaseScheduler | None) -> Iterable[Metric]:
     yield _histogram(
         "orchestration_scheduler_workers_discovered", "Workers looked at for a ticket", counts.workers if on else None
     )
+    for name, had, text in (("hits", True, "had others of the same"), ("misses", False, "had none of the same")):
+        yield _counter(
+            f"neural_hive_orchestrator_affinity_{name}",
+            f"Tickets given to a worker that {text} plan or intent",
+            ["affinity_type"],
+            {(what,): counts.shared[what, had] for what, _ in counts.shared},
+        )
     waiting = GaugeMetricFamily("orchestration_scheduler_offers", "Messages that wait here for a worker", labels=[])
     if scheduler is not None:
         waiting.add_metric([], scheduler.waiting)
