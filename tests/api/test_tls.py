@@ -257,7 +257,9 @@ class Guarded:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
-        self._acceptor = TlsAcceptor(guard, context, lambda handshake: TlsProtocol(guard, handshake, config, state, {}))
+        self._acceptor = TlsAcceptor(
+            guard, lambda: context, lambda handshake: TlsProtocol(guard, handshake, config, state, {})
+        )
 
     async def __aenter__(self) -> Guarded:
         self._task = asyncio.create_task(self._acceptor.run(self._listener))

@@ -57,6 +57,7 @@ from oraculo.api.middleware import Failures, Framing, Head, SecurityHeaders
 from oraculo.api.paths import CanonicalPath
 from oraculo.api.serving import answered
 from oraculo.api.session import Sessions
+from oraculo.api.spiffe import SpiffeIdentities
 from oraculo.api.static_paths import StaticPaths
 from oraculo.api.tracing import Traced
 from oraculo.api.waiting import Waits
@@ -149,6 +150,7 @@ def create_app(
     app.router.middleware_stack = StaticPaths(app.router)
     for expected in problems.EXPECTED_ERRORS:
         app.add_exception_handler(expected, _refuse)
+    known = oraculo.settings
     # The last one added is the first one asked.
     app.add_middleware(Failures)
     app.add_middleware(
@@ -159,10 +161,10 @@ def create_app(
         guesses=app.state.guesses,
         link_allows=partial(_link_allows, oraculo),
         users=app.state.identity,
+        workloads=SpiffeIdentities(known.tls.spiffe) if known.tls.spiffe else None,
     )
     app.add_middleware(AnswerWords)
     app.add_middleware(CanonicalPath)
-    known = oraculo.settings
     app.add_middleware(SecurityHeaders, strict_transport=bool(known.tls.cert) and not is_loopback(known.host))
     app.add_middleware(Head)
     app.add_middleware(CookieLimit)

@@ -22,6 +22,8 @@ from oraculo.api import problems
 from oraculo.api.guessing import GuessLimiter
 from oraculo.api.problems import ProblemError
 from oraculo.api.session import CSRF_HEADER, Sessions, cookie_of, identity_of
+from oraculo.api.spiffe import SpiffeIdentities
+from oraculo.api.tls import SPIFFE_ID
 from oraculo.core.access import LOCAL, SHARED_KEY, STRANGER, Actor, PrincipalKind
 from oraculo.core.access import Scope as AccessScope
 from oraculo.core.tenants import DEFAULT_TENANT
@@ -78,7 +80,7 @@ def check_binding(settings: Settings, has_administrator: Callable[[], bool] = la
 
 def asks_for_key(settings: Settings) -> bool:
     """True if every caller needs a credential."""
-    named = settings.api_key or settings.oidc.issuer or settings.local_users
+    named = settings.api_key or settings.oidc.issuer or settings.local_users or settings.tls.spiffe
     return bool(named) or not is_loopback(settings.host)
 
 
@@ -95,6 +97,7 @@ class Auth:
         guesses: GuessLimiter,
         link_allows: Callable[[Scope], bool] = lambda _scope: False,
         users: IdentityProvider | None = None,
+        workloads: SpiffeIdentities | None = None,
     ) -> None:
         self.app = app
         self._asks = asks_for_key(settings)
@@ -104,6 +107,7 @@ class Auth:
         self._guesses = guesses
         self._link_allows = link_allows
         self._users = users
+        self._workloads = workloads
         own = (settings.host, urlsplit(settings.url).hostname or "")
         self._hosts = frozenset(name.strip("[]").lower() for name in own if name)
         self._answers_for = lru_cache(HOSTS_KEPT)(self._answers_for_host)
@@ -135,7 +139,7 @@ class Auth:
         if not given:
             if scope["path"].startswith(LINKED_PREFIX) and self._link_allows(scope):
                 return LINK
-            return await self._by_session(scope) or UNAUTHORIZED
+            return await self._by_session(scope) or self._by_certificate(scope) or UNAUTHORIZED
         return await self._judged(given, address_of(scope))
 
     async def _known_or_stranger(self, scope: Scope) -> Actor:
@@ -184,6 +188,16 @@ class Auth:
         identity = identity_of(self._sessions, headers)
         token = headers.get(CSRF_HEADER, "")
         return actor if identity is not None and self._sessions.is_token(identity, token) else None
+
+    def _by_certificate(self, scope: Scope) -> Actor | None:
+        """The actor of the certificate that the connection began with. Not for browsers: they show theirs on whatever
+        another site makes them send."""
+        id = scope.get("state", {}).get(SPIFFE_ID)
+        if self._workloads is None or id is None:
+            return None
+        headers = Headers(scope=scope)
+        from_browser = "origin" in headers or "sec-fetch-site" in headers
+        return None if from_browser else self._workloads.actor_of(id)
 
     async def _by_origin(self, scope: Scope) -> Actor | ProblemError:
         headers = Headers(scope=scope)

@@ -11,17 +11,23 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from typing import Any
 
 import structlog
 
+from oraculo.api import spiffe
 from oraculo.api.connections import ConnectionGuard, GuardedProtocol
 from oraculo.client.tls import load_authority, load_certificate
+from oraculo.client.watched_files import WatchedFiles
+from oraculo.errors import SettingsError
 from oraculo.settings.access_groups import TlsSettings
 
 log = structlog.get_logger("oraculo.api")
 
+SPIFFE_ID = "spiffe_id"  # in the state of a request's scope, where no client can write
+LATEST_END_S = 30 * 86_400.0  # connections live shorter than certificates whose end is farther away
 ACCEPT_PAUSE_S = 0.1  # after a connection could not be accepted, as for want of file descriptors
 
 
@@ -36,6 +42,31 @@ def server_context(tls: TlsSettings) -> ssl.SSLContext | None:
         load_authority(context, tls.client_ca, "ORACULO_TLS_CLIENT_CA")
         context.verify_mode = ssl.CERT_REQUIRED if tls.client == "required" else ssl.CERT_OPTIONAL
     return context
+
+
+class RenewedServerContext:
+    """The context of the settings, made anew when one of their files has changed: certificates with a short life are
+    renewed under a server that runs, and so is the bundle of their authorities. Connections keep what they began
+    with."""
+
+    def __init__(self, tls: TlsSettings, context: ssl.SSLContext) -> None:
+        self._tls = tls
+        self._context = context
+        self._files = WatchedFiles([tls.cert, tls.key, tls.client_ca])
+
+    def __call__(self) -> ssl.SSLContext:
+        """What the next handshake is done with. Files that cannot be used leave it as it was."""
+        try:
+            self._files.renew(self._again)
+        except SettingsError as error:
+            log.warning("certificates not read again", error=str(error))
+        return self._context
+
+    def _again(self) -> None:
+        made = server_context(self._tls)
+        assert made is not None
+        self._context = made
+        log.info("certificates read again", file=self._tls.cert)
 
 
 class Handshake:
@@ -61,17 +92,33 @@ class TlsProtocol(GuardedProtocol):
     def __init__(self, guard: ConnectionGuard, handshake: Handshake, *arguments: Any, **options: Any) -> None:
         super().__init__(guard, *arguments, **options)
         self._handshake = handshake
+        self._end: asyncio.TimerHandle | None = None  # of the client's certificate
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._handshake.over()  # its place is for this one
         super().connection_made(transport)
+        certificate: dict[str, Any] | None = transport.get_extra_info("peercert")
+        if not certificate:
+            return
+        self.app_state = {**self.app_state, SPIFFE_ID: spiffe.id_of(certificate)}
+        left = ssl.cert_time_to_seconds(certificate["notAfter"]) - time.time()
+        if left < LATEST_END_S:  # what is under way then is answered
+            self._end = asyncio.get_running_loop().call_later(max(left, 0.0), self.shutdown)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        super().connection_lost(exc)
 
 
 class TlsAcceptor:
     """Takes the connections of a listening socket and secures them. `protocol` makes what uvicorn calls for each."""
 
     def __init__(
-        self, guard: ConnectionGuard, context: ssl.SSLContext, protocol: Callable[[Handshake], TlsProtocol]
+        self,
+        guard: ConnectionGuard,
+        context: Callable[[], ssl.SSLContext],
+        protocol: Callable[[Handshake], TlsProtocol],
     ) -> None:
         self._guard = guard
         self._context = context
@@ -105,7 +152,7 @@ class TlsAcceptor:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: self._protocol(handshake),
                 handshake.connection,
-                ssl=self._context,
+                ssl=self._context(),
                 ssl_handshake_timeout=self._guard.header_timeout_s,
             )
         except OSError as error:  # ssl.SSLError and what stands for a timeout are, too

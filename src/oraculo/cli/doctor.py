@@ -15,6 +15,7 @@ from oraculo import logs, redaction
 from oraculo.adapters.brokers.registry import open_broker, plugin_of, scheme_of
 from oraculo.adapters.clock import MonotonicClock
 from oraculo.api.auth import check_binding
+from oraculo.api.spiffe import SpiffeIdentities
 from oraculo.api.tls import server_context
 from oraculo.bootstrap import flow as flow_parts
 from oraculo.bootstrap.adapters import audit_writer, identity_of, order_data_of, task_types_of, temporal_of
@@ -114,6 +115,8 @@ def _tls(known: Settings) -> Iterator[Finding]:
         return
     try:
         server_context(known.tls)
+        if known.tls.spiffe:
+            SpiffeIdentities(known.tls.spiffe)
     except SettingsError as error:
         yield broken("tls", str(error), f"change {error.variable}")
         return

@@ -19,7 +19,7 @@ from oraculo.api import health
 from oraculo.api.app import ROUTERS, create_app
 from oraculo.api.auth import check_binding
 from oraculo.api.connections import ConnectionGuard, connection_limit
-from oraculo.api.tls import Handshake, TlsAcceptor, TlsProtocol, server_context
+from oraculo.api.tls import Handshake, RenewedServerContext, TlsAcceptor, TlsProtocol, server_context
 from oraculo.cli import inputs
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.keys import has_administrator
@@ -149,7 +149,9 @@ async def serve(
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets if tls is None else [])
             if tls is not None:
-                self.accepting = asyncio.create_task(TlsAcceptor(guard, tls, self.secured).run(listener))
+                self.accepting = asyncio.create_task(
+                    TlsAcceptor(guard, RenewedServerContext(chosen.tls, tls), self.secured).run(listener)
+                )
             if self.started:
                 ready()
                 self.looking = asyncio.create_task(tell_of_broker(oraculo.broker))

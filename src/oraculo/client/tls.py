@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from oraculo.client.watched_files import WatchedFiles
 from oraculo.errors import SettingsError
 
 
@@ -24,12 +27,45 @@ class TlsFiles:
             raise SettingsError("ORACULO_URL_KEY", self.key, "with ORACULO_URL_CERT, the certificate of that key")
         if not self.ca and not self.cert:
             return None
-        context = ssl.create_default_context() if not self.ca else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context = _RenewedContext(ssl.PROTOCOL_TLS_CLIENT)
+        if not self.ca:
+            context.load_default_certs()
+        self._load(context)
+        context.watch(self, WatchedFiles([self.ca, self.cert, self.key]))
+        return context
+
+    def _load(self, context: ssl.SSLContext) -> None:
         if self.ca:
             load_authority(context, self.ca, "ORACULO_URL_CA")
         if self.cert:
             load_certificate(context, self.cert, self.key, ("ORACULO_URL_CERT", "ORACULO_URL_KEY"))
-        return context
+
+
+class _RenewedContext(ssl.SSLContext):
+    """A client's context whose next connection has the files as they are then. Authorities are added, never taken
+    away, until the program starts anew."""
+
+    _files: TlsFiles
+    _watched: WatchedFiles
+
+    def watch(self, files: TlsFiles, watched: WatchedFiles) -> None:
+        self._files, self._watched = files, watched
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        self._renew()
+        return super().wrap_bio(*arguments, **options)
+
+    def wrap_socket(self, *arguments: Any, **options: Any) -> ssl.SSLSocket:
+        self._renew()
+        return super().wrap_socket(*arguments, **options)
+
+    def _renew(self) -> None:
+        with suppress(SettingsError):  # half written: those from before go on, and it is tried again
+            self._watched.renew(self._again)
+
+    def _again(self) -> None:
+        self._files._load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))  # a fault there changes nothing here
+        self._files._load(self)
 
 
 def load_authority(context: ssl.SSLContext, path: str, name: str) -> None:

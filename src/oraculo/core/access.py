@@ -168,6 +168,7 @@ _USER_ID_MAX_CHARS: Final = 200
 _RESERVED_IDS: Final = frozenset({"local", "api-key", "broker", "link"})
 _KEY_ID: Final = re.compile(r"k[a-z2-7]{11}")
 _LOCAL_USER: Final = "local:"  # begins the id of an actor who logged in with a password
+_NOT_OF_USERS: Final = (_LOCAL_USER, "spiffe://")
 
 
 def is_key_id(text: str) -> bool:
@@ -178,7 +179,7 @@ def is_key_id(text: str) -> bool:
 def is_user_id(subject: str) -> bool:
     """True if the subject of a token can stand as an actor: it cannot be taken for another kind of actor."""
     fits = 0 < len(subject) <= _USER_ID_MAX_CHARS and subject.isprintable() and subject == subject.strip()
-    return fits and subject not in _RESERVED_IDS and not is_key_id(subject) and not subject.startswith(_LOCAL_USER)
+    return fits and subject not in _RESERVED_IDS and not is_key_id(subject) and not subject.startswith(_NOT_OF_USERS)
 
 
 def actor_of_user(subject: str, roles: Iterable[AccessRole], tenant: str = DEFAULT_TENANT) -> Actor:

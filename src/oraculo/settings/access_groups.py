@@ -30,6 +30,13 @@ class TlsSettings:
         "With ORACULO_TLS_CLIENT_CA: `required`, no connection without a certificate; `optional`, one that is shown "
         "has to be good",
     )
+    spiffe: str = setting(
+        "ORACULO_SPIFFE_IDENTITIES",
+        "",
+        read.file,
+        "TOML file with SPIFFE IDs and what each may do, without a key; with ORACULO_TLS_CLIENT_CA, the bundle of the "
+        "trust domain",
+    )
     url_ca: str = setting(
         "ORACULO_URL_CA",
         "",

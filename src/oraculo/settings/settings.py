@@ -369,6 +369,8 @@ def _check_access(settings: Settings) -> None:
     for name, path in (("ORACULO_TLS_KEY", tls.key), ("ORACULO_TLS_CLIENT_CA", tls.client_ca)):
         if path and not tls.cert:
             raise SettingsError(name, path, "with ORACULO_TLS_CERT, the certificate of the server")
+    if tls.spiffe and not tls.client_ca:
+        raise SettingsError("ORACULO_SPIFFE_IDENTITIES", tls.spiffe, "with ORACULO_TLS_CLIENT_CA, who signs them")
     if oidc.issuer and not oidc.client_id:
         raise SettingsError("ORACULO_OIDC_CLIENT_ID", "", "a name, with ORACULO_OIDC_ISSUER")
     if oidc.client_id and not oidc.issuer:
