@@ -115,7 +115,7 @@ CORES = ("core", "flow", "tasks", "maps", "loops", "children", "waits", "undo", 
 CORE_KINDS = [f"{what}-{how}" for what in CORES for how in ("masked", "unmasked")]
 PECULIAR = [
     f"{what}-{how}"
-    for what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen", "fleet")
+    for what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen", "fleet", "unique")
     for how in ("masked", "unmasked")
 ]
 
@@ -146,6 +146,7 @@ PECULIAR = [
                 "plans-masked",
                 "chosen-masked",
                 "fleet-masked",
+                "unique-masked",
             ],
         ),
         (
@@ -170,6 +171,7 @@ PECULIAR = [
                 "plans-unmasked",
                 "chosen-unmasked",
                 "fleet-unmasked",
+                "unique-unmasked",
             ],
         ),
         (None, Worlds.CORE, CORE_KINDS),

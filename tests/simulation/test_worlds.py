@@ -7,7 +7,7 @@ import pytest
 from oraculo.simulation.run import Summary, run_chunk, run_world
 
 ENGINE_SEEDS, CEILING_SEEDS, BROKERS_SEEDS, TOKENS_SEEDS, CORE_SEEDS, PARTS = 304, 120, 80, 24, 800, 8
-REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS, FLEET_SEEDS = 24, 40, 20, 8, 24
+REPLICAS_SEEDS, PLANS_SEEDS, BREAKER_SEEDS, CHOSEN_SEEDS, FLEET_SEEDS, UNIQUE_SEEDS = 24, 40, 20, 8, 24, 24
 
 # Seeds that failed once, and what they found. Worlds have grown since, so a seed may tell another story today; the bugs
 # of the product that they found are kept for good as mutants ("no recovery after a store failure" and others).
@@ -114,6 +114,14 @@ def test_no_worker_has_a_ticket_that_was_not_given_to_it(kind: str) -> None:
     summary = run_chunk([(kind, seed) for seed in range(CHOSEN_SEEDS)])
     assert told(summary) == []
     assert summary.tally["tickets given by choice"] > 50 and summary.tally["crashes"] > 10
+
+
+@pytest.mark.parametrize("kind", ["unique-masked", "unique-unmasked"])
+def test_of_requests_that_exist_once_equal_ones_are_one(kind: str) -> None:
+    summary = run_chunk([(kind, seed) for seed in range(UNIQUE_SEEDS)])
+    assert told(summary) == []
+    happened = ("crashes", "takeovers", "requests merged")
+    assert [what for what in happened if summary.tally[what] < 20] == []
 
 
 @pytest.mark.parametrize("kind", ["plans-masked", "plans-unmasked"])

@@ -115,7 +115,8 @@ async def _adds_up(watch: Watch) -> None:
     for verdict, counted in kept:
         if by_verdict[verdict] != counted:
             scene.violate("conservation", f"{by_verdict[verdict]} counted as {verdict}, {counted} in the database")
-    unknown = set(by_verdict) - {"started", "duplicate", *(verdict for verdict, _ in kept)}
+    await watch.unique.check_end(watch.store, by_verdict["merged"])
+    unknown = set(by_verdict) - {"started", "duplicate", "merged", *(verdict for verdict, _ in kept)}
     if unknown:
         scene.violate("conservation", f"dropped silently: {sorted(unknown)}")
     for verdict in ("duplicate", "late", "conflicting_answer", "quarantined"):

@@ -73,6 +73,7 @@ def zoo() -> list[Mutant]:
         mutants_tasks,
         mutants_tokens,
         mutants_undo,
+        mutants_unique,
         mutants_waits,
         mutants_withdrawals,
     )
@@ -84,6 +85,7 @@ def zoo() -> list[Mutant]:
         mutants_brokers,
         mutants_tokens,
         mutants_replicas,
+        mutants_unique,
     )
     plans = (mutants_tasks, mutants_maps, mutants_loops, mutants_children, mutants_waits, mutants_undo)
     kept = (mutants_requeue, mutants_retries, mutants_withdrawals, mutants_pauses, mutants_allocations)

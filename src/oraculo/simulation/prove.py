@@ -1,8 +1,8 @@
 """`oraculo prove`: the proof, run on the user's own machine.
 
-Every seed makes a world of each kind: the core alone, and the whole engine with one broker or two, tokens, a ceiling or
-several replicas, each masked (retries and deadlines on) and unmasked (nothing can hide a loss). The report names the
-versions and one hash over all traces, so two machines can compare.
+Every seed makes a world of each kind: the core alone, and the whole engine with one broker or two, tokens, a ceiling,
+requests that exist once or several replicas, each masked (retries and deadlines on) and unmasked (nothing can hide a
+loss). The report names the versions and one hash over all traces, so two machines can compare.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ SHOWN = (
     ("clock jumps", "wall clock jumps"),
     ("published", "messages published"),
     ("orders under a ceiling", "orders that had to wait for their place"),
+    ("requests merged", "requests that exist once merged into another's run"),
     ("tickets given by choice", "tickets given to a worker by choice"),
     ("received", "messages received"),
     ("lost", "messages lost by a broker"),

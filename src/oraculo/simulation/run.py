@@ -24,6 +24,7 @@ KINDS = (
     *("brokers-masked", "brokers-unmasked", "tokens-masked", "tokens-unmasked"),
     *("replicas-masked", "replicas-unmasked", "breaker-masked", "breaker-unmasked"),
     *("plans-masked", "plans-unmasked", "chosen-masked", "chosen-unmasked", "fleet-masked", "fleet-unmasked"),
+    *("unique-masked", "unique-unmasked"),
 )
 _CORE = ("core", "flow", "tasks", "maps", "loops", "children", "waits", "undo", "retries")
 CORE_KINDS = tuple(kind for kind in KINDS if kind.startswith(_CORE))
@@ -34,7 +35,7 @@ def run_world(kind: str, seed: int, *, keep: bool = False) -> Report:
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is not a kind of world; there are {', '.join(KINDS)}")
     what, _, masked = kind.rpartition("-")
-    if what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen", "fleet"):
+    if what in ("ceiling", "brokers", "tokens", "replicas", "breaker", "plans", "chosen", "fleet", "unique"):
         return run_engine(seed, masked=masked == "masked", keep=keep, what=what)
     if what == "retries":
         return run_retry(seed, masked=masked == "masked", keep=keep)

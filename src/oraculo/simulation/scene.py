@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 from oraculo.core.breaking import BreakerRules, DestinationBreaker
 from oraculo.core.digests import bytes_of
@@ -71,6 +72,7 @@ class Scene:
         self.ceiling: int | None = None  # tickets of plans with priorities that may be out at once
         self.recalls = False  # orders under the ceiling are recalled by pauses while the broker is away
         self.is_fleet = False  # several processes keep that ceiling together, and plans may be named tasks
+        self.equal_request: dict[str, Any] | None = None  # set: requests exist once, and some of them are this one
         self.breaker: BreakerRules | None = None  # set: destinations have breakers
         self.on_breaker: Callable[[DestinationBreaker], None] | None = None  # told of each that is written
         self.broken: set[str] = set()  # sources and executors that fail just now

@@ -29,6 +29,7 @@ from oraculo.simulation.plans import NOTICES
 from oraculo.simulation.replica_rules import ReplicaRules
 from oraculo.simulation.scene import Scene
 from oraculo.simulation.under_ceiling import Alive, CeilingWatch
+from oraculo.simulation.unique_watch import UniqueWatch
 from oraculo.wire import names, records
 
 _ROW = "SELECT status, version, wake_at, owes, open, closed_at FROM runs WHERE run = ?"
@@ -59,6 +60,7 @@ class Watch:
         self.choices = ChoiceWatch(scene)
         self.paused = PauseWatch(scene, self.journals)
         self.breakers = BreakerWatch(scene, self.states)
+        self.unique = UniqueWatch(scene, self.states)
         scene.on_breaker = self.breakers.written
         self.replicas = ReplicaRules(scene, self.journals)
         self.family = FamilyWatch(scene, self.journals)
@@ -129,6 +131,7 @@ class Watch:
         self.states[recorded.run] = again.state
         self.ceiling.committed(recorded)
         self.choices.committed(recorded)
+        self.unique.committed(recorded)
         self.paused.committed(recorded, life)
         self.family.committed(recorded)
         self.breakers.committed(recorded)

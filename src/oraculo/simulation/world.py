@@ -31,10 +31,11 @@ from oraculo.simulation.fleet import Fleet
 from oraculo.simulation.forgers import Forger
 from oraculo.simulation.loop import VirtualLoop, wall_clock
 from oraculo.simulation.operators import operator, pauser, prioritiser, signaller
-from oraculo.simulation.plans import FONTES, QUEUES
+from oraculo.simulation.plans import FONTES, QUEUES, request
 from oraculo.simulation.process import Process
 from oraculo.simulation.scene import Dials, Scene
 from oraculo.simulation.trace import Report, Trace
+from oraculo.simulation.unique_clients import UniqueClient
 from oraculo.simulation.watch import Watch
 from oraculo.simulation.workers import broker_worker, http_worker
 from oraculo.wire import names
@@ -58,7 +59,7 @@ class World:
     open; or "plans": requests have maps, loops, waits and children, and an operator signals and decides; or "replicas":
     several processes share a database, and each dies and freezes by itself; or "chosen": all workers lease, and tickets
     are given to those that are best for them; or "fleet": as "ceiling", with several processes on a database,
-    and plans of named tasks."""
+    and plans of named tasks; or "unique": requests exist once, in half of the worlds among two or three processes."""
 
     def __init__(self, seed: int, loop: VirtualLoop, trace: Trace, *, masked: bool, what: str = "engine") -> None:
         rng = Random(f"{what} {seed} {masked}")
@@ -93,6 +94,10 @@ class World:
         self.process = Process(self.scene, self.store, self.watch, self.models)
         if what in ("replicas", "fleet"):
             self.scene.freezes = rng.choice((0, 0.02, 0.1))
+            self.process = Fleet(self.scene, self.store, self.watch, self.models, rng.randint(2, 3))
+        if what == "unique":
+            self.scene.equal_request = request(rng, masked, None)
+        if what == "unique" and rng.random() < 0.5 and not dials.volatile:
             self.process = Fleet(self.scene, self.store, self.watch, self.models, rng.randint(2, 3))
         if what == "breaker" and rng.random() < FLEETS_SHARE and not dials.volatile:
             self.watch.breakers.several_processes = True
@@ -154,9 +159,10 @@ class World:
                 for model in self.models:  # whoever works looks at all of them
                     outside.spawn(partial(broker_worker, scene, model.connect, queue, outside))
         connections = [model.connect() for model in self.models]
-        many = scene.ceiling is not None or scene.breaker is not None
+        once = scene.equal_request is not None
+        many, kind = once or scene.ceiling is not None or scene.breaker is not None, UniqueClient if once else Client
         for number in range(scene.rng.randint(3, 7) if many else scene.rng.randint(1, 4)):
-            client = Client(scene, self.process, self.watch, connections[number % len(connections)], f"orq-{number}")
+            client = kind(scene, self.process, self.watch, connections[number % len(connections)], f"orq-{number}")
             self.clients.append(client)
             self._go(client.run())
             if scene.rng.random() < 0.25:
