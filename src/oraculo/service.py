@@ -291,7 +291,7 @@ class Oraculo:
     @property
     def pauses(self) -> RunPauses:
         """Pauses of orchestrations and of destinations."""
-        return RunPauses(self.engine, self._opened.destinations, self.tenant)
+        return RunPauses(self.engine, self._opened.destinations, self.store, self.now, self.tenant)
 
     @property
     def breakers(self) -> BreakerBook | None:

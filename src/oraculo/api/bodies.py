@@ -38,7 +38,7 @@ class ReleaseRequest(BaseModel):
 
 class CancelRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"motivo": "pedido errado"}]})
-    motivo: Annotated[str, Field(max_length=1000)] = ""
+    motivo: Annotated[str, Field(max_length=1000)] = Field("", validation_alias=AliasChoices("motivo", "reason"))
 
 
 class PauseRequest(BaseModel):
@@ -72,7 +72,7 @@ class CancelRunRequest(CancelRequest):
 class ApprovalRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"por": "ana", "motivo": "revisado"}]})
     por: Annotated[str, Field(max_length=200)] = Field("", description="who decides")
-    motivo: Annotated[str, Field(max_length=1000)] = ""
+    motivo: Annotated[str, Field(max_length=1000)] = Field("", validation_alias=AliasChoices("motivo", "reason"))
     tarefa: Annotated[str, Field(max_length=100)] | None = Field(
         None,
         description="the task that waits for it, where several do",
@@ -216,8 +216,8 @@ class BackfillRequest(BaseModel):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"de": "2026-01-31T00:00:00Z", "ate": "2026-01-31T06:00:00Z"}]}
     )
-    de: AwareDatetime
-    ate: AwareDatetime
+    de: AwareDatetime = Field(validation_alias=AliasChoices("de", "from"))
+    ate: AwareDatetime = Field(validation_alias=AliasChoices("ate", "until"))
 
 
 class Envelope(BaseModel):

@@ -91,7 +91,8 @@ class EventsQuery(BaseModel):
     summary="What happened to the system itself",
     description="Newest first: publishing switched to another broker (`broker_switched`), dead letters were discarded "
     "(`dead_letters_discarded`, with the reason that was given), a key was made, rotated or revoked (`key_created`, "
-    "`key_rotated`, `key_revoked`), the key of tokens was replaced (`token_key_rotated`).",
+    "`key_rotated`, `key_revoked`), the key of tokens was replaced (`token_key_rotated`), an orchestration or a "
+    "destination was paused or resumed (`orchestration_paused`, `destination_paused`), and by whom.",
     response_class=Response,
     responses={200: answer(documents.SystemEvents, "Events"), **problems.documented(422)},
 )

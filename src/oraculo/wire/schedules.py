@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from oraculo.core.schedules import Overlap, ScheduleRule, ScheduleState
 from oraculo.errors import WireError
@@ -37,7 +37,9 @@ class Agenda(BaseModel):
         CATCH_UP_DEFAULT_S, description="how late an instant may still fire"
     )
     jitter_s: Annotated[int, Field(ge=0, le=WEEK_S, strict=True)] = Field(0, description="put off by up to so long")
-    fim: datetime | None = Field(None, description="no instant after it fires")
+    fim: datetime | None = Field(
+        None, description="no instant after it fires", validation_alias=AliasChoices("fim", "ended_at")
+    )
 
     @model_validator(mode="after")
     def _one_calendar(self) -> Agenda:
