@@ -16,7 +16,7 @@ EXAMPLES ?= 100
 # Tests and commands start hundreds of processes: modules are compiled once, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site dashboards chart services hooks lock clean help \
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site dashboards chart protos services hooks lock clean help \
   services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
@@ -81,6 +81,9 @@ dashboards: $(STAMP) ## write the dashboard, the alert rules and their tests fro
 
 chart: $(STAMP) ## write README and schema of the Helm chart from its values.yaml
 	@$(BIN)/python -m tools.chart.generate
+
+protos: $(STAMP) ## write the descriptors of the gRPC services from their .proto
+	@$(BIN)/python -m tools.protos
 
 services: $(STAMP) ## every server that tests use: installs what is missing and can be had
 	@echo "== servers for tests"

@@ -17,7 +17,19 @@ from packaging.requirements import Requirement
 from cli.processes import Server
 
 ROOT = Path(__file__).parents[1]
-SERVER_ONLY = ("apsw", "fastapi", "jinja2", "prometheus_client", "pydantic", "rich", "starlette", "typer", "uvicorn")
+SERVER_ONLY = (
+    "apsw",
+    "fastapi",
+    "google",
+    "grpc",
+    "jinja2",
+    "prometheus_client",
+    "pydantic",
+    "rich",
+    "starlette",
+    "typer",
+    "uvicorn",
+)
 WORKER = """
 from oraculo import Worker, WorkError
 

@@ -44,6 +44,9 @@
 {{- $_ := set $made "ORACULO_PORT" (include "oraculo.httpPort" .) -}}
 {{- $_ := set $made "ORACULO_METRICS_PORT" (include "oraculo.metricsPort" .) -}}
 {{- $_ := set $made "PROMETHEUS_PORT" (include "oraculo.metricsPort" .) -}}
+{{- with .Values.service.ports.grpc -}}
+{{- if .enabled -}}{{- $_ := set $made "ORACULO_GRPC_PORT" (int .targetPort | toString) -}}{{- end -}}
+{{- end -}}
 {{- $_ := set $made "ORACULO_URL" (.Values.publicUrl | default (include "oraculo.url" .)) -}}
 {{- if and .Values.tls.existingSecret .Values.tls.caKey -}}
 {{- $_ := set $made "ORACULO_URL_CA" (include "oraculo.tlsFile" .Values.tls.caKey) -}}

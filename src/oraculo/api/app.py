@@ -51,6 +51,7 @@ from oraculo.api.access import GuardedRoute, check_declared, needs
 from oraculo.api.auth import Auth
 from oraculo.api.body import BodyBudget
 from oraculo.api.cookies import CookieLimit
+from oraculo.api.credentials import CredentialJudge
 from oraculo.api.guessing import GuessLimiter
 from oraculo.api.journal import HEARTBEAT_S
 from oraculo.api.middleware import Failures, Framing, Head, SecurityHeaders
@@ -138,6 +139,9 @@ def create_app(
     app.state.waits = Waits()
     app.state.guesses = GuessLimiter()
     app.state.identity = identity_of(oraculo.settings, oraculo.clock)
+    app.state.judge = CredentialJudge(
+        oraculo.settings, lambda: oraculo.keys if oraculo.is_open else None, app.state.guesses, app.state.identity
+    )
     app.state.sessions = Sessions(oraculo.settings.api_key)
     app.state.body_budget = BodyBudget()
     app.state.body_seconds = body_seconds
@@ -157,10 +161,8 @@ def create_app(
         Auth,
         settings=oraculo.settings,
         sessions=app.state.sessions,
-        keys=lambda: oraculo.keys if oraculo.is_open else None,
-        guesses=app.state.guesses,
+        judge=app.state.judge,
         link_allows=partial(_link_allows, oraculo),
-        users=app.state.identity,
         workloads=SpiffeIdentities(known.tls.spiffe) if known.tls.spiffe else None,
     )
     app.add_middleware(AnswerWords)

@@ -8,7 +8,6 @@ needs its token too. On loopback and without ORACULO_API_KEY no key is asked for
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,7 +18,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from oraculo.api import problems
-from oraculo.api.guessing import GuessLimiter
+from oraculo.api.credentials import API_KEY_MIN_CHARS, UNAUTHORIZED, CredentialJudge
 from oraculo.api.problems import ProblemError
 from oraculo.api.session import CSRF_HEADER, Sessions, cookie_of, identity_of
 from oraculo.api.spiffe import SpiffeIdentities
@@ -29,8 +28,7 @@ from oraculo.core.access import Scope as AccessScope
 from oraculo.core.tenants import DEFAULT_TENANT
 from oraculo.errors import IdentityUnavailableError, SettingsError, StoreError
 from oraculo.loopback import is_loopback
-from oraculo.ports.identity import IdentityProvider
-from oraculo.runtime.api_keys import KeyRing, is_key, is_session
+from oraculo.runtime.api_keys import is_session
 from oraculo.settings.settings import Settings
 from oraculo.wire import order_links
 
@@ -38,7 +36,6 @@ OPEN_PATHS = frozenset({"/health", "/ready", "/.well-known/jwks.json"})
 LOGIN_PATH = "/login"
 STATIC_PREFIX = "/static/"
 FORM_PREFIX = "/ui/"  # forms of pages: each carries the token in a field, and checks it (dashboard/forms.py)
-API_KEY_MIN_CHARS = 32  # beyond loopback; one of this length cannot be guessed
 HOSTS_KEPT = 64  # headers Host that were judged
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 # Names under these belong to no one, so a browser cannot be led here by one (RFC 6761). Names of one word and those
@@ -48,11 +45,6 @@ UNOWNED_SUFFIXES = (".localhost", ".test", ".invalid", ".example")
 
 LINKED_PREFIX = f"{order_links.PATH}/"
 LINK = Actor("link", PrincipalKind.NONE, DEFAULT_TENANT, frozenset({AccessScope.LEASE_TAKE}))  # for that path alone
-UNAUTHORIZED = ProblemError(
-    "unauthorized",
-    "send Authorization: Bearer KEY or X-API-Key: KEY",
-    headers={"WWW-Authenticate": 'Bearer realm="oraculo"'},
-)
 
 
 def check_binding(settings: Settings, has_administrator: Callable[[], bool] = lambda: False) -> None:
@@ -78,35 +70,23 @@ def check_binding(settings: Settings, has_administrator: Callable[[], bool] = la
         )
 
 
-def asks_for_key(settings: Settings) -> bool:
-    """True if every caller needs a credential."""
-    named = settings.api_key or settings.oidc.issuer or settings.local_users or settings.tls.spiffe
-    return bool(named) or not is_loopback(settings.host)
-
-
 class Auth:
-    """ASGI middleware for both cases. Another site cannot send a key: the checks of origin are for the other. `keys`
-    gives the keys of the store, which is open by the time of the first request."""
+    """ASGI middleware for both cases. Another site cannot send a key: the checks of origin are for the other."""
 
     def __init__(
         self,
         app: ASGIApp,
         settings: Settings,
         sessions: Sessions,
-        keys: Callable[[], KeyRing | None],
-        guesses: GuessLimiter,
+        judge: CredentialJudge,
         link_allows: Callable[[Scope], bool] = lambda _scope: False,
-        users: IdentityProvider | None = None,
         workloads: SpiffeIdentities | None = None,
     ) -> None:
         self.app = app
-        self._asks = asks_for_key(settings)
-        self._key = settings.api_key.encode()
+        self._key = settings.api_key
         self._sessions = sessions
-        self._keys = keys
-        self._guesses = guesses
+        self._judge = judge
         self._link_allows = link_allows
-        self._users = users
         self._workloads = workloads
         own = (settings.host, urlsplit(settings.url).hostname or "")
         self._hosts = frozenset(name.strip("[]").lower() for name in own if name)
@@ -119,7 +99,7 @@ class Auth:
         if scope["type"] != "http":
             return  # there is no route of another kind; the server closes the connection
         try:
-            found = await (self._by_key(scope) if self._asks else self._by_origin(scope))
+            found = await (self._by_key(scope) if self._judge.asks else self._by_origin(scope))
         except (StoreError, IdentityUnavailableError) as error:
             found = problems.problem_of(error)
         if isinstance(found, Actor):
@@ -140,37 +120,16 @@ class Auth:
             if scope["path"].startswith(LINKED_PREFIX) and self._link_allows(scope):
                 return LINK
             return await self._by_session(scope) or self._by_certificate(scope) or UNAUTHORIZED
-        return await self._judged(given, address_of(scope))
+        return await self._judge.judged(given, address_of(scope))
 
     async def _known_or_stranger(self, scope: Scope) -> Actor:
         """Who asks for what is open, if it says so. Whatever is wrong with that keeps no probe from its answer."""
         given = _credentials(scope)
         try:
-            found = await (self._judged(given, address_of(scope)) if given else self._by_session(scope))
+            found = await (self._judge.judged(given, address_of(scope)) if given else self._by_session(scope))
         except (StoreError, IdentityUnavailableError):
             return STRANGER
         return found if isinstance(found, Actor) else STRANGER
-
-    async def _judged(self, given: list[bytes], address: str) -> Actor | ProblemError:
-        """The actor of the credentials that were sent. A key that could be guessed is refused to an address that gave
-        too many wrong ones; one that could not be is let through, so that no address can lock others out."""
-        refusal = self._guesses.refusal(address)
-        if self._key and any([hmac.compare_digest(key, self._key) for key in given]):
-            return SHARED_KEY if refusal is None or len(self._key) >= API_KEY_MIN_CHARS else refusal
-        keys = self._keys()
-        for credential in given:
-            actor = None if keys is None else await keys.actor_of(credential.decode("latin-1"))
-            if actor is not None:
-                return actor
-        tokens = [credential for credential in given if credential.count(b".") == 2] if self._users is not None else []
-        for token in tokens:
-            actor = None if self._users is None else await self._users.actor_of(token.decode("latin-1"))
-            if actor is not None:
-                return actor
-        if tokens and len(tokens) == len(given):
-            return UNAUTHORIZED  # a signature is not guessed, and tokens expire in good hands
-        self._guesses.failed(address)
-        return refusal or UNAUTHORIZED
 
     async def _by_session(self, scope: Scope) -> Actor | None:
         headers = Headers(scope=scope)
@@ -179,7 +138,7 @@ class Auth:
             return None
         actor: Actor | None = None
         if is_session(cookie):
-            keys = self._keys()
+            keys = self._judge.keys()
             actor = None if keys is None else await keys.actor_of_session(cookie)
         elif self._key:  # without it, everybody could sign one
             actor = SHARED_KEY
@@ -219,8 +178,7 @@ class Auth:
         """No key is needed here, but one that is sent counts: a worker's may do what a worker may."""
         if scope["path"] in OPEN_PATHS:
             return LOCAL
-        given = [credential for credential in _credentials(scope) if is_key(credential.decode("latin-1"))]
-        return await self._judged(given, address_of(scope)) if given else LOCAL
+        return await self._judge.caller(_credentials(scope), address_of(scope))
 
     def _answers_for_host(self, host: str) -> bool:
         """Refuse a host name that the settings do not know: it could be owned by an attacker (DNS rebinding)."""

@@ -10,28 +10,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from oraculo.api import body, paging, paths, problems, ticket_documents
 from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.openapi import answer
-from oraculo.api.plans import desk_of, traceparent_of
-from oraculo.api.problems import ProblemError, invalid
+from oraculo.api.plans import traceparent_of
 from oraculo.api.serving import Running, answered
-from oraculo.api.workers import judged, settle
+from oraculo.api.ticket_deeds import tell_status, ticket_desk, token_of
 from oraculo.core.access import Scope
-from oraculo.core.tenants import local_name
-from oraculo.core.ticket_id import ticket_id as id_of
 from oraculo.core.vocabulary import TicketStatus
-from oraculo.errors import WireError
-from oraculo.ports.work import Fate
-from oraculo.runtime.bound_answers import FORBIDDEN_QUEUE, answer_of
-from oraculo.runtime.flow.tickets import TicketDesk, TicketFilter, TicketPlace, open_attempt
-from oraculo.service import Oraculo
-from oraculo.wire.flow.instants import milliseconds
-from oraculo.wire.flow.ticket_requests import CompensationRequest, StatusRequest, TicketRequest, encoded
-from oraculo.wire.ticket_tokens import HEADER, UNAUTHENTICATED, TicketClaim
+from oraculo.runtime.flow.tickets import TicketFilter, TicketPlace
+from oraculo.wire.flow.ticket_requests import CompensationRequest, StatusRequest, TicketRequest
+from oraculo.wire.ticket_tokens import HEADER
 
 router = APIRouter(
     route_class=GuardedRoute, prefix=f"{paths.API}/tickets", tags=["fluxo c"], responses=problems.COMMON_RESPONSES
 )
 
-TOLD_STATUSES = ("RUNNING", "COMPLETED", "FAILED")  # what a worker may say
 TicketId = Annotated[
     str,
     Path(json_schema_extra={"minLength": 36, "maxLength": 36}, examples=["06721f3a-0000-8000-8000-000004b1c2d3"]),
@@ -48,10 +39,6 @@ class TicketsQuery(BaseModel):
     cursor: Annotated[str, Field(max_length=120)] | None = Field(None, description="`next` of the page before")
 
 
-def _desk(oraculo: Oraculo) -> TicketDesk:
-    return TicketDesk(desk_of(oraculo), oraculo.store, oraculo.state, oraculo.now)
-
-
 @router.get(
     "",
     summary="List tickets of Fluxo C",
@@ -63,7 +50,7 @@ def _desk(oraculo: Oraculo) -> TicketDesk:
 @needs(Scope.RUN_READ)
 async def find(oraculo: Running, query: Annotated[TicketsQuery, Query()]) -> Response:
     wanted = TicketFilter(query.plan_id, query.intent_id, query.status)
-    found = await _desk(oraculo).page(wanted, query.offset, query.limit, _place(query.cursor))
+    found = await ticket_desk(oraculo).page(wanted, query.offset, query.limit, _place(query.cursor))
     return answered(
         {
             "tickets": found.records,
@@ -104,7 +91,7 @@ def _place(cursor: str | None) -> TicketPlace | None:
 )
 @needs(Scope.RUN_SUBMIT)
 async def bring(request: Request, oraculo: Running) -> Response:
-    desk = _desk(oraculo)
+    desk = ticket_desk(oraculo)
     record, new = await desk.bring(
         await body.required(request, TicketRequest), actor_of(request), traceparent_of(request)
     )
@@ -128,7 +115,7 @@ async def bring(request: Request, oraculo: Running) -> Response:
 )
 @needs(Scope.RUN_SUBMIT)
 async def compensate(request: Request, oraculo: Running) -> Response:
-    desk = _desk(oraculo)
+    desk = ticket_desk(oraculo)
     asked = await body.required(request, CompensationRequest)
     record, new = await desk.compensate(asked, actor_of(request))
     document = {
@@ -156,32 +143,8 @@ async def compensate(request: Request, oraculo: Running) -> Response:
 )
 @needs(Scope.RESULT_WRITE)
 async def tell(request: Request, oraculo: Running, ticket_id: TicketId) -> Response:
-    plans, desk, actor = desk_of(oraculo), _desk(oraculo), actor_of(request)
     asked = await body.required(request, StatusRequest)
-    if asked.status not in TOLD_STATUSES:
-        raise invalid("status", f"{asked.status}: a worker says {', '.join(TOLD_STATUSES)}", "invalid_request")
-    state, position = await desk.find(ticket_id)
-    open_attempt(state, position)
-    if not actor.may_use(state.plan.tasks[position].queue):
-        raise ProblemError(
-            "forbidden", "this key may not answer for the queue of this ticket", scope=Scope.RESULT_WRITE
-        )
-    raw = encoded(asked.execution_result(ticket_id))
-    given = request.headers.get(HEADER)
-    headers = {} if given is None else {HEADER: given}
-    [work] = await judged(oraculo, [plans.result_from_message(raw, oraculo.settings.kafka.topics.results, headers)])
-    work = await answer_of(actor, work, oraculo.engine.state_of)
-    if work.dead is not None:
-        if work.dead.reason not in (UNAUTHENTICATED, FORBIDDEN_QUEUE):
-            raise WireError(work.dead.reason, work.dead.detail)
-        await oraculo.submit_work([work], actor=actor)  # kept and counted, as from any queue
-        raise ProblemError(UNAUTHENTICATED, work.dead.detail)
-    if work.command is not None:
-        outcomes = await oraculo.submit_work([work], actor=actor)
-        if outcomes[0].fate is not Fate.APPLIED:
-            open_attempt(*await desk.find(ticket_id))
-        await settle(oraculo, [work], outcomes)
-    return answered(await desk.record(ticket_id))
+    return answered(await tell_status(oraculo, actor_of(request), ticket_id, asked, request.headers.get(HEADER)))
 
 
 @router.get(
@@ -195,25 +158,7 @@ async def tell(request: Request, oraculo: Running, ticket_id: TicketId) -> Respo
 )
 @needs(Scope.KEY_ADMIN)
 async def token(oraculo: Running, ticket_id: TicketId) -> Response:
-    state, position = await _desk(oraculo).find(ticket_id)
-    ring = oraculo.kernel_ports.tokens
-    if ring is None:
-        raise ProblemError("tokens_off", "ORACULO_RESULT_TOKENS is off")
-    attempt = open_attempt(state, position)
-    name = id_of(state.run, position)
-    until = state.tickets[position].due_at or state.deadline
-    made = ring.issue(TicketClaim(name, attempt, local_name(state.correlation_id)))
-    left = None if until is None else max(0, round((until - oraculo.now()).total_seconds()))
-    return answered(
-        {
-            "access_token": made,
-            "token_type": "Bearer",
-            "expires_in": left,
-            "expires_at": None if until is None else milliseconds(until),
-            "ticket_id": name,
-            "scopes": ["ticket:update"],
-        }
-    )
+    return answered(await token_of(oraculo, ticket_id))
 
 
 def _started(document: dict[str, object], new: bool) -> Response:

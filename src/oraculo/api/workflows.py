@@ -90,7 +90,7 @@ async def start(request: Request, oraculo: Running) -> Response:
 )
 @needs(Scope.RUN_READ)
 async def show(oraculo: Running, workflow_id: WorkflowId) -> Response:
-    state = await _state_of(oraculo, workflow_id)
+    state = await state_of_workflow(oraculo, workflow_id)
     flow = outcome.flow_of(state)
     document: dict[str, Any] = {
         "workflow_id": flow.workflow_id,
@@ -124,7 +124,7 @@ async def ask(request: Request, oraculo: Running, workflow_id: WorkflowId) -> Re
         asked = bodies.WorkflowQuery.model_validate(value)
     except ValidationError as error:
         raise requests.invalid(error) from None
-    state = await _state_of(oraculo, workflow_id)
+    state = await state_of_workflow(oraculo, workflow_id)
     oraculo.metrics.asked_workflow(asked.query_name, "success")
     if asked.query_name == "get_tickets":
         result: dict[str, Any] = {"tickets": _tickets(oraculo, state)}
@@ -209,7 +209,7 @@ def _tickets(oraculo: Oraculo, state: Orchestration) -> list[dict[str, Any]]:
     return [execution_ticket(state, position, now) for position in range(len(state.tickets))]
 
 
-async def _state_of(oraculo: Oraculo, workflow_id: str) -> Orchestration:
+async def state_of_workflow(oraculo: Oraculo, workflow_id: str) -> Orchestration:
     if workflow_id.startswith(CORRELATION_ID_PREFIX):
         try:
             state = await oraculo.state(workflow_id.removeprefix(CORRELATION_ID_PREFIX))

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import structlog
 import typer
 import uvicorn
+from fastapi import FastAPI
 
 from oraculo import __version__, logs, redaction
 from oraculo.api import health
@@ -26,6 +27,7 @@ from oraculo.cli.keys import has_administrator
 from oraculo.cli.output import AsJson, emit, note
 from oraculo.cli.texts import t
 from oraculo.cli.users import has_administrator as has_local_administrator
+from oraculo.errors import MissingExtraError
 from oraculo.ports.broker import Broker
 from oraculo.runtime.tuning import tune
 from oraculo.service import Oraculo, Role
@@ -194,6 +196,8 @@ async def serve(
     with signals(stop):
         async with oraculo, contextlib.AsyncExitStack() as stack:
             await serve_metrics(oraculo, chosen, stack)
+            if role is not Role.ENGINE:
+                await serve_grpc(app, chosen, stack)
             tune()
             await server.serve([listener])
 
@@ -223,6 +227,22 @@ async def serve_metrics(oraculo: Oraculo, chosen: Settings, stack: contextlib.As
         log.warning(
             "metrics have no port of their own: ORACULO_METRICS_PORT names another", port=port, error=str(error)
         )
+
+
+async def serve_grpc(app: FastAPI, chosen: Settings, stack: contextlib.AsyncExitStack) -> None:
+    """Serve the services of the original on a port of their own, where one is set. MissingExtraError: there is no
+    gRPC; CommandError: the port cannot be had."""
+    if chosen.grpc.port is None:
+        return
+    try:
+        from oraculo.apps.grpc_api.server import serving
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("ORACULO_GRPC_PORT", "grpc") from error
+    try:
+        port = await stack.enter_async_context(serving(app, chosen.host, chosen.grpc.port))
+    except OSError as error:
+        raise CommandError(str(error)) from None
+    note(t("up.grpc", address=f"{chosen.host}:{port}"))
 
 
 @contextlib.contextmanager

@@ -157,5 +157,6 @@ TERMINAL_TEXTS: dict[str, tuple[str, str]] = {
         "the broker does not answer yet: requests are accepted, kept, and go out when it does",
         "o broker ainda não responde: as requisições são aceitas, guardadas, e saem quando ele responder",
     ),
+    "up.grpc": ("gRPC on {address}", "gRPC em {address}"),
     "up.stop": ("Ctrl-C stops it; what was accepted is kept", "Ctrl-C encerra; o que foi aceito fica guardado"),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 
 from oraculo.api import paths
-from oraculo.api.auth import asks_for_key
+from oraculo.api.credentials import asks_for_key
 from oraculo.wire import strict_json
 
 EXAMPLE = {"coletas": [{"fonte": "eco", "parametros": {"n": 1}}], "timeout_s": 60}

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from oraculo.api import dead_letters as letters
 from oraculo.api import paging, paths
 from oraculo.api.access import GuardedRoute, actor_of, needs
-from oraculo.api.auth import asks_for_key
+from oraculo.api.credentials import asks_for_key
 from oraculo.api.dead_letters import DiscardManyQuery, Filter
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, store_of

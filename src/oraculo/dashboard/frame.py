@@ -15,8 +15,8 @@ from fastapi import Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from oraculo import __version__
-from oraculo.api.auth import asks_for_key
 from oraculo.api.cookies import cookies_of
+from oraculo.api.credentials import asks_for_key
 from oraculo.api.paths import segment
 from oraculo.api.problems import ProblemError
 from oraculo.api.session import Sessions, identity_of, remember

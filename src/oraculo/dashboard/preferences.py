@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request, Response
 
 from oraculo.api import session
 from oraculo.api.access import GuardedRoute, needs
-from oraculo.api.auth import API_KEY_MIN_CHARS, address_of, asks_for_key
+from oraculo.api.auth import address_of
+from oraculo.api.credentials import API_KEY_MIN_CHARS, asks_for_key
 from oraculo.api.guessing import GuessLimiter
 from oraculo.core.access import Scope
 from oraculo.dashboard import forms, provider_login, texts

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from oraculo.api import paths
 from oraculo.api.access import GuardedRoute, actor_of, needs
-from oraculo.api.auth import asks_for_key
+from oraculo.api.credentials import asks_for_key
 from oraculo.api.journal import RETRY_MS, frame
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, store_of, waits_of

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from oraculo.api.access import GuardedRoute, actor_of, needs
-from oraculo.api.auth import asks_for_key
+from oraculo.api.credentials import asks_for_key
 from oraculo.api.keys import shown
 from oraculo.api.serving import Running, store_of
 from oraculo.core.access import Scope

@@ -1,4 +1,4 @@
-"""Settings of daily operation: breakers, retention."""
+"""Settings of daily operation: breakers, retention, the port of gRPC."""
 
 from __future__ import annotations
 
@@ -54,4 +54,17 @@ class RetentionSettings:
         "",
         read.text,
         "Folder that they are written to before they are forgotten, as JSON lines with the audit chain; empty: none",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcSettings:
+    """The services of the original over gRPC."""
+
+    port: int | None = setting(
+        "ORACULO_GRPC_PORT",
+        "",
+        read.optional_port,
+        "Port on which registry, tickets and strategic commands are served over gRPC beside the API (extra `grpc`); "
+        "empty: none, 0: a free one",
     )

@@ -44,7 +44,7 @@ from oraculo.settings.groups import (
     TracesSettings,
     WebhooksSettings,
 )
-from oraculo.settings.operation_groups import BreakerSettings, RetentionSettings
+from oraculo.settings.operation_groups import BreakerSettings, GrpcSettings, RetentionSettings
 from oraculo.settings.policy_groups import OpaSettings, PoliciesSettings
 from oraculo.settings.vault import VaultReader
 from oraculo.settings.worker_groups import AffinitySettings, SchedulerSettings, WorkerRegistrySettings, check_affinity
@@ -190,6 +190,7 @@ class Settings:
     trails: TrailsSettings = group(TrailsSettings, "Trails of workers")
     breaker: BreakerSettings = group(BreakerSettings, "Breakers")
     retention: RetentionSettings = group(RetentionSettings, "Retention")
+    grpc: GrpcSettings = group(GrpcSettings, "gRPC")
     webhooks: WebhooksSettings = group(WebhooksSettings, "Webhooks")
     postgres: PostgresSettings = group(PostgresSettings, "PostgreSQL")
     replica: ReplicaSettings = group(ReplicaSettings, "Several processes")
