@@ -65,6 +65,32 @@ async def test_a_registered_worker_is_shown_with_all_that_it_said(client: httpx2
     assert (await shown(client, "w2"))["concorrencia"] == 2
 
 
+async def test_a_host_beats_for_its_workers_and_each_is_answered_on_its_own(client: httpx2.AsyncClient) -> None:
+    for name in ("w1", "w2"):
+        await register(client, name)
+    await client.post(f"{API}/workers/w2/drain")
+    before = await shown(client, "w1")
+    said = [
+        {"worker": "w1", "em_andamento": 1, "telemetria": {"fila": 3}},
+        {"worker": "nobody"},
+        {"worker": "w2", "in_flight": 0, "running": [{"ticket_id": "t", "attempt": 1}]},
+    ]
+    answer = await client.post(f"{API}/workers/heartbeats", json=said)
+    assert answer.status_code == 207, answer.text
+    first, unknown, drained = answer.json()["itens"]
+    assert first == {"worker": "w1", "drenar": False, "proximo_s": 7.5, "parar": []}
+    assert (unknown["worker"], unknown["status"], unknown["code"]) == ("nobody", 404, "unknown_id")
+    assert (drained["worker"], drained["drenar"]) == ("w2", True)
+
+    async def written() -> bool:
+        now = await shown(client, "w1")
+        return bool(now["telemetria"] == {"fila": 3} and now["expira_em"] > before["expira_em"])
+
+    await until(written)
+    for wrong in ({"worker": "w1"}, [{"em_andamento": 1}], [{"worker": "w1"}] * 1001, [{"worker": "w1", "x": 1}]):
+        assert_problem(await client.post(f"{API}/workers/heartbeats", json=wrong), 422, "invalid_request")
+
+
 async def test_workers_are_found_by_capability_queue_and_state_the_best_first(client: httpx2.AsyncClient) -> None:
     await register(client, "busy", capacidades=["python", "gpu"], concorrencia=2, em_andamento=2)
     await register(client, "free", capacidades=["python"], concorrencia=2)

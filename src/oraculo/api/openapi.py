@@ -15,7 +15,7 @@ from oraculo.wire.flow.ticket_requests import TICKET_BODIES
 from oraculo.wire.requests import Requisicao
 from oraculo.wire.schedules import Agenda
 from oraculo.wire.sla import Objetivo
-from oraculo.wire.worker_messages import Heartbeat, Registration
+from oraculo.wire.worker_messages import WORKER_BODIES
 
 DESCRIPTION = """Broker-native orchestration of independent collectors and executors.
 
@@ -61,7 +61,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         schemas.update(_schemas(documents.ANSWER_MODELS, "serialization"))
         schemas.update(
             _schemas(
-                [Requisicao, Agenda, Objetivo, Registration, Heartbeat, *TICKET_BODIES, *bodies.BODY_MODELS],
+                [Requisicao, Agenda, Objetivo, *WORKER_BODIES, *TICKET_BODIES, *bodies.BODY_MODELS],
                 "validation",
             )
         )
@@ -77,6 +77,12 @@ def document(app: FastAPI) -> dict[str, Any]:
             "type": "array",
             "maxItems": 1000,
             "items": {"$ref": "#/components/schemas/Requisicao"},
+        }
+        schemas["HostHeartbeats"] = {
+            "description": "The heartbeats of the workers of a host, up to 1000.",
+            "type": "array",
+            "maxItems": 1000,
+            "items": {"$ref": "#/components/schemas/HostHeartbeat"},
         }
         schemas["RequestLines"] = {
             "description": "One request on each line, up to 1000; empty lines do not count.",

@@ -123,4 +123,8 @@ class Beat(BaseModel):
     parar: list[StopInfo] = Field(description="work to stop and give back, for a more urgent ticket; usually empty")
 
 
-WORKER_MODELS: list[type[BaseModel]] = [Workers, WorkerInfo, Registered, Beat, TrailList]
+class Beats(BaseModel):
+    itens: list[Beat | dict[str, Any]] = Field(description="a problem with its `worker` where one is not registered")
+
+
+WORKER_MODELS: list[type[BaseModel]] = [Workers, WorkerInfo, Registered, Beat, Beats, TrailList]

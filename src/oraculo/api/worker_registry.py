@@ -5,27 +5,29 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from oraculo.api import bodies, body, paths, problems
 from oraculo.api.access import GuardedRoute, actor_of, needs
 from oraculo.api.openapi import answer
 from oraculo.api.problems import ProblemError
 from oraculo.api.serving import Running, answered
-from oraculo.api.worker_documents import Beat, Registered, WorkerInfo, Workers
+from oraculo.api.worker_documents import Beat, Beats, Registered, WorkerInfo, Workers
 from oraculo.api.worker_views import registered_worker, who_works
-from oraculo.core.access import Scope
+from oraculo.core.access import Actor, Scope
 from oraculo.core.tenants import in_tenant
 from oraculo.errors import UnknownIdError
+from oraculo.runtime.turns import Turns
 from oraculo.runtime.workers import forbidden_queue
 from oraculo.service import Oraculo
-from oraculo.wire.worker_messages import WORKER_NAME_MAX_CHARS, Heartbeat, Registration
+from oraculo.wire.worker_messages import WORKER_NAME_MAX_CHARS, Heartbeat, HostHeartbeat, Registration
 
 router = APIRouter(route_class=GuardedRoute, prefix=paths.API, tags=["workers"], responses=problems.COMMON_RESPONSES)
 
 Name = Annotated[
     str, Path(json_schema_extra={"minLength": 1, "maxLength": WORKER_NAME_MAX_CHARS}, examples=["youtube-1"])
 ]
+BEATS_MAX = 1000
 Situation = Literal["visto", "ativo", "degradado", "doente", "drenando", "perdido"]
 
 
@@ -40,6 +42,10 @@ class WorkersQuery(BaseModel):
         le=1000,
         description="the best so many of those that registered, by `pontuacao`; else all, as they come",
     )
+
+
+class HostHeartbeats(RootModel[Annotated[list[HostHeartbeat], Field(max_length=BEATS_MAX)]]):
+    """The heartbeats of the workers of a host."""
 
 
 @router.get(
@@ -135,13 +141,38 @@ async def register(request: Request, oraculo: Running) -> Response:
 )
 @needs(Scope.LEASE_TAKE)
 async def heartbeat(request: Request, oraculo: Running, name: Name) -> Response:
-    said = await body.optional(request, Heartbeat)
-    told = await oraculo.registry.beat(in_tenant(oraculo.tenant, name), said, actor_of(request))
+    return answered(await _heard(oraculo, name, await body.optional(request, Heartbeat), actor_of(request)))
+
+
+async def _heard(oraculo: Oraculo, name: str, said: Heartbeat, actor: Actor) -> dict[str, Any]:
+    told = await oraculo.registry.beat(in_tenant(oraculo.tenant, name), said, actor)
     stop = [
         {"ticket_id": one.ticket_id, "tentativa": one.attempt, "por": one.by, "prazo_s": one.grace_s}
         for one in told.stop
     ]
-    return answered({"worker": name, "drenar": told.draining, "proximo_s": told.next_s, "parar": stop})
+    return {"worker": name, "drenar": told.draining, "proximo_s": told.next_s, "parar": stop}
+
+
+@router.post(
+    "/workers/heartbeats",
+    status_code=207,
+    summary="Say that the workers of a host are alive",
+    description="Up to 1000 heartbeats in one request, each with its `worker`: what they cost is mostly the request. "
+    "Each is answered on its own, in order; one that is not registered gets a problem and registers again.",
+    response_class=Response,
+    responses={207: answer(Beats, "What each has to do, in order"), **problems.documented(408, 413, 415, 422)},
+    openapi_extra=body.documented("HostHeartbeats"),
+)
+@needs(Scope.LEASE_TAKE)
+async def heartbeats(request: Request, oraculo: Running) -> Response:
+    actor, turns, told = actor_of(request), Turns(), list[dict[str, Any]]()
+    for said in (await body.required(request, HostHeartbeats)).root:
+        await turns.pause()
+        try:
+            told.append(await _heard(oraculo, said.worker, said, actor))
+        except UnknownIdError as error:
+            told.append({"worker": said.worker, **problems.document(problems.problem_of(error), request.scope["path"])})
+    return answered({"itens": told}, 207)
 
 
 @router.delete(

@@ -70,6 +70,15 @@ class Heartbeat(_Said):
         return value
 
 
+class HostHeartbeat(Heartbeat):
+    """How one of the workers of a host is, as their host says it."""
+
+    model_config = ConfigDict(
+        extra="forbid", populate_by_name=True, json_schema_extra={"examples": [{"worker": "youtube-1"}]}
+    )
+    worker: WorkerName
+
+
 class Registration(Heartbeat):
     """A worker that is there. The same `worker` again takes its place."""
 
@@ -173,3 +182,6 @@ def registration_json(said: Registration, actor: str, over: str) -> bytes:
     """What is kept of a registration, as JSON: by whom, and how its orders come to it."""
     body = said.model_dump(exclude={"worker", "em_andamento", "executando", "telemetria", "timeout_s"})
     return strict_json.dumps({**body, "ator": actor, "transporte": over})
+
+
+WORKER_BODIES: list[type[BaseModel]] = [Registration, Heartbeat, HostHeartbeat]
