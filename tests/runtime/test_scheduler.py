@@ -22,14 +22,16 @@ from oraculo.core.vocabulary import Kind
 from oraculo.ports.policies import PolicyDocument, PolicyEngineStatus
 from oraculo.runtime.durations.learning import Durations
 from oraculo.runtime.policies.asking import Policies, PolicyOptions
+from oraculo.runtime.scheduler.affinities import AffinityOptions
+from oraculo.runtime.scheduler.scheduler import SchedulerOptions
 from oraculo.simulation.loop import VirtualLoop
 from runtime.scheduling import QUEUE, Shop, shop, virtually
 
 FAST_S, SLOW_S = 1.0, 10.0
 
 
-async def _race(virtual: VirtualLoop, tickets: int) -> tuple[float, Mapping[str, int]]:
-    async with shop() as open_shop:
+async def _race(virtual: VirtualLoop, tickets: int, affinity: bool) -> tuple[float, Mapping[str, int]]:
+    async with shop(options=SchedulerOptions(affinity=AffinityOptions(affinity))) as open_shop:
         await open_shop.submit(tickets, correlation_id="x")
         began = virtual.time()
         speeds = (("fast-1", FAST_S), ("fast-2", FAST_S), ("slow", SLOW_S))
@@ -45,9 +47,10 @@ def _oracle_s(tickets: int) -> float:
     return next(seconds for seconds in range(tickets) if 2 * seconds // FAST_S + seconds // SLOW_S >= tickets)
 
 
+@pytest.mark.parametrize("affinity", [False, True], ids=["without affinity", "with affinity"])
 @pytest.mark.parametrize("tickets", [30, 200])
-def test_a_worker_ten_times_slower_gets_little_and_delays_nothing(tickets: int) -> None:
-    makespan_s, shares = virtually(lambda virtual: _race(virtual, tickets))
+def test_a_worker_ten_times_slower_gets_little_and_delays_nothing(tickets: int, affinity: bool) -> None:
+    makespan_s, shares = virtually(lambda virtual: _race(virtual, tickets, affinity))
     oracle_s = _oracle_s(tickets)
     assert oracle_s == {30: 15, 200: 96}[tickets]
     assert shares["slow"] / tickets < 0.15
