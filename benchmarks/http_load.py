@@ -18,6 +18,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -161,11 +162,13 @@ def empty_server() -> Iterator[str]:
 
 
 def overload(seconds: float) -> Figures:
-    with over_http.server(Place(), workers=False) as url, worker(url):
+    with over_http.server(Place(), workers=False) as url, worker(url) as working:
         fill(url, BACKLOG // 4)
         wait_until_idle(url)
         before = completed(url)
+        working.send_signal(signal.SIGSTOP)  # or it would be done with most of them before the rate is taken
         fill(url, BACKLOG)
+        working.send_signal(signal.SIGCONT)
         alone = rate(url, lambda _at, count: count < before + BACKLOG * 0.9, skip=0.2)
         wait_for(url, before + BACKLOG)
         until = time.perf_counter() + seconds
@@ -198,7 +201,7 @@ def rate(url: str, goes_on: Callable[[float, int], bool], skip: float) -> float:
 
 
 @contextlib.contextmanager
-def worker(url: str) -> Iterator[None]:
+def worker(url: str) -> Iterator[subprocess.Popen[str]]:
     """`oraculo worker` that takes its orders from this server."""
     command = [sys.executable, "-m", "oraculo", "worker", "oraculo.bench.work:worker", "--url", url, "--json"]
     command += ["--concurrency", "256"]
@@ -208,7 +211,7 @@ def worker(url: str) -> Iterator[None]:
         assert process.stdout is not None
         if not process.stdout.readline():
             raise SystemExit("the worker did not start")
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait(30)
