@@ -176,3 +176,25 @@ class TestWhatIsStillToBeDone:
         story.wake(10)
         story.told(0, 2, delivered=True)
         assert story.state.finished
+
+
+class TestRoom:
+    """What runs have in common, and what most of them never have, is kept once."""
+
+    def test_tickets_that_are_confirmed_together_have_one_instant(self) -> None:
+        story = Story(plan(3, 1))
+        story.confirm(when=1)
+        dues = [ticket.due_at for ticket in story.state.tickets[:3]]
+        assert dues[0] is not None
+        assert all(due is dues[0] for due in dues)
+
+    def test_tickets_with_different_timeouts_have_instants_of_their_own(self) -> None:
+        tasks = [coleta("a", timeout=10), coleta("b", timeout=20), coleta("c", timeout=10)]
+        story = Story(plan(tasks))
+        story.confirm(when=1)
+        assert [ticket.due_at for ticket in story.state.tickets] == [at(11), at(21), at(11)]
+
+    def test_runs_that_undo_nothing_share_that(self) -> None:
+        first, second = Story(plan(1)), Story(plan(1))
+        assert first.state.undone is second.state.undone
+        assert not first.state.undone

@@ -16,7 +16,7 @@ DELAY_S = 0.02
 
 
 def confirmed(runs: Sequence[int]) -> list[Any]:
-    return [SimpleNamespace(run=run, position=0, attempt=1) for run in runs]
+    return [SimpleNamespace(run=run, position=0, attempt=1, pair=(0, 1)) for run in runs]
 
 
 class Recorder:

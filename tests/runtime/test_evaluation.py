@@ -62,7 +62,7 @@ def reason(story: Story, position: int) -> dict[str, str]:
 
 def test_nothing_goes_out_before_it_is_evaluated() -> None:
     story = Story(asked({"a": {"fonte": "a", "parametros": {"n": "${{ entrada.n }}"}}}, entrada={"n": 3}))
-    assert (story.state.owed, story.state.asks, story.state.owes) == (set(), {0}, 1)
+    assert (story.state.owed, list(story.state.asks), story.state.owes) == (set(), [0], 1)
     assert story.do(Resolve([Resolution(0, Outcome.GO, b'{"n":3}')])).verdict is Verdict.APPLIED
     assert story.state.owed == {0}
     assert story.do(Resolve([Resolution(0, Outcome.GO, b'{"n":4}')])).verdict is Verdict.IDLE
@@ -191,7 +191,7 @@ def test_a_run_that_failed_has_no_output() -> None:
 def test_a_deadline_ends_what_waits_for_its_evaluation() -> None:
     story = Story(asked({"a": {"fonte": "a", "quando": "${{ true }}"}}, timeout_s=5))
     story.wake(5)
-    assert (story.state.status, story.ticket(0).status, story.state.asks) == (Status.TIMEOUT, Status.CANCELADA, set())
+    assert (story.state.status, story.ticket(0).status, story.state.asks) == (Status.TIMEOUT, Status.CANCELADA, {})
 
 
 def test_what_is_too_long_for_the_loop_is_left_to_a_thread() -> None:

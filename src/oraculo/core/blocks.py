@@ -241,7 +241,7 @@ def take_in(state: Orchestration, event: PlanGrown, at: datetime) -> None:
         state.by_name.setdefault((task.kind, task.name), []).extend(positions)
     state.tickets += [Ticket() for _ in range(event.count)]
     state.open += event.count
-    state.asks.discard(event.owner)
+    state.asks.pop(event.owner, None)
     rounds = state.blocks.loops.get(event.owner)
     if rounds is None:
         state.data_bytes += sum(len(value) for row in event.rows for value in row)

@@ -116,7 +116,7 @@ def decide(state: Orchestration, command: Command, now: datetime) -> tuple[list[
 def _confirm(state: Orchestration, tickets: list[tuple[int, int]]) -> tuple[list[Event], Verdict]:
     """A confirmation moves a ticket from `pendente` to `em_execucao`; when the answer overtook it, it is idle."""
     unique = dict.fromkeys(tickets)  # a message that was sent again is confirmed again, maybe in the same command
-    valid = [(position, attempt) for position, attempt in unique if state.owes_order(position, attempt)]
+    valid = [one for one in unique if state.owes_order(*one)]
     return ([DispatchConfirmed(valid)], Verdict.APPLIED) if valid else ([], Verdict.IDLE)
 
 

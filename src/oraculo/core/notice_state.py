@@ -37,7 +37,7 @@ class NoticeState:
                 self.phase, self.detail = NoticePhase.GIVEN_UP, detail
 
 
-def quiet_notices(webhook: str | None, queue: str | None, has_parent: bool) -> list[NoticeState]:
+def quiet_notices(webhook: str | None, queue: str | None, has_parent: bool) -> tuple[NoticeState, ...]:
     """The notices of an orchestration that begins: nothing is owed before its end."""
     targets = [name for name, target in (("webhook", webhook), ("fila", queue), ("pai", has_parent)) if target]
-    return [NoticeState(target, NoticePhase.BACKOFF) for target in targets]
+    return tuple(NoticeState(target, NoticePhase.BACKOFF) for target in targets)

@@ -6,9 +6,9 @@ result costs the same at 10 tickets and at 50,000. `fold` rebuilds a state from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import assert_never
 
@@ -24,7 +24,7 @@ from oraculo.core.requeue import reopen
 from oraculo.core.resolution import Outcome
 from oraculo.core.reuse import Origin, Reusable
 from oraculo.core.ticket_state import Ticket
-from oraculo.core.undoing import Window
+from oraculo.core.undoing import Window, nothing_undone
 from oraculo.core.vocabulary import Cause, Kind, Phase, Status
 from oraculo.core.waits import SignalState
 
@@ -39,7 +39,7 @@ class Orchestration:
     started_at: datetime
     tickets: list[Ticket]
     gates: list[GateCount]
-    notices: list[NoticeState]
+    notices: tuple[NoticeState, ...]
     open: int  # tickets not closed
     version: int = 1  # how many events made it
     status: Status = Status.PENDENTE
@@ -53,11 +53,11 @@ class Orchestration:
     approved_by: str | None = None  # who agreed, or who refused
     undoes: int = 0  # the position of the first ticket that undoes another; 0: nothing is undone
     undo_reason: str | None = None
-    undone: dict[int, int] = field(default_factory=dict)  # position → that of the ticket that undoes it
-    undoing: list[int] = field(default_factory=list)  # what each ticket from `undoes` on undoes, with an `ending`
-    windows: list[Window] = field(default_factory=list)  # of undoing items of maps
+    undone: Mapping[int, int] = field(default_factory=nothing_undone)  # position → that of the ticket that undoes it
+    undoing: Sequence[int] = ()  # what each ticket from `undoes` on undoes, with an `ending`
+    windows: Sequence[Window] = ()  # of undoing items of maps
     ending: Status | None = None  # how it ends when all is undone, where that is decided before
-    asks: set[int] = field(default_factory=set)  # positions whose expressions have to be evaluated before they start
+    asks: dict[int, None] = field(default_factory=dict)  # positions whose expressions are not evaluated yet
     asks_output: bool = False
     resolved: dict[int, bytes] = field(default_factory=dict)  # position → its parameters, where they had expressions
     output: bytes = b"null"
@@ -212,11 +212,10 @@ def _close(state: Orchestration, position: int, status: Status, at: datetime) ->
     judged = ticket.phase is Phase.JUDGED and policing.let_go(state, position)
     ticket.status = status
     ticket.phase = Phase.CLOSED
-    ticket.closed_at = at
-    ticket.due_at = None
+    ticket.closed_at, ticket.due_at = at, None
     state.owed.discard(position)
     if state.asks:
-        state.asks.discard(position)
+        state.asks.pop(position, None)
     if state.resolved and status is not Status.ERRO and status is not Status.TIMEOUT:  # those may be requeued
         state.resolved.pop(position, None)
     state.open -= 1
@@ -248,14 +247,16 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
             ticket.take_last_answer(attempt, digest)
             _close(state, position, Status.CONCLUIDA, at)
         case ev.DispatchConfirmed(confirmed):
-            started = pausing.clock(state, at)
+            started, timeout, due = pausing.clock(state, at), timedelta(), at
             for position, attempt in confirmed:
                 ticket, task = state.tickets[position], state.plan.tasks[position]
                 ticket.confirmed |= 1 << attempt
                 ticket.status, ticket.phase, ticket.started_at = Status.EM_EXECUCAO, Phase.RUNNING, at
                 state.owed.discard(position)
                 if task.timeout:  # children may have as long as they take
-                    ticket.due_at = due = started + task.timeout
+                    if task.timeout != timeout:  # most tickets of a run have the same, and one instant is kept for all
+                        timeout, due = task.timeout, started + task.timeout
+                    ticket.due_at = due
                     state.arm(position, due)
             state.status = Status.EM_EXECUCAO
         case ev.TicketsDispatched(positions, attempt):
@@ -319,13 +320,13 @@ def evolve(state: Orchestration, event: ev.Event, at: datetime) -> None:
                     ticket.erros, ticket.fault = None, reason
                 _close(state, position, status, at)
         case ev.TasksAsked(positions, output):
-            state.asks.update(positions)
+            state.asks.update(dict.fromkeys(positions))
             state.asks_output = output
             if state.windows:
                 undoing.started(state, positions)
         case ev.Resolved(resolutions, output):
             for one in resolutions:
-                state.asks.discard(one.ticket)
+                state.asks.pop(one.ticket, None)
                 if one.outcome is Outcome.GO:
                     state.resolved[one.ticket] = one.value
             if output is not None:

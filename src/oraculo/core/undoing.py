@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 
 AT_ONCE_MAX_TICKETS = 500  # that undo items of one map, where the plan says nothing
 Units = Mapping[int, Sequence[Sequence[int]]]  # task → what is undone of it: itself, then its items or rounds
+_NOTHING: Mapping[int, int] = {}
 _DONE = (Status.CONCLUIDA, Status.PARCIAL)
 _CAUSES = {Status.ERRO: UndoCause.TASK_FAILED, Status.TIMEOUT: UndoCause.OUT_OF_TIME}
+
+
+def nothing_undone() -> Mapping[int, int]:
+    """The same for all runs that undo nothing, since most never do: it is replaced, not changed."""
+    return _NOTHING
 
 
 # -- what --------------------------------------------------------------------------------------------------------------

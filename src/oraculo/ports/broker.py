@@ -33,7 +33,7 @@ class Outgoing:
 @dataclass(slots=True)
 class Delivery:
     """One message taken from a queue. It is delivered again unless it is settled. `tag` is the adapter's own;
-    `broker` is the name of the broker that it came from, where there is more than one."""
+    `broker` is the name of the broker that it came from, where there is more than one. Its headers are read only."""
 
     queue: str
     body: bytes

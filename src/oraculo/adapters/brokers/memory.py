@@ -26,6 +26,7 @@ from oraculo.ports.broker import (
 )
 
 CAPACITY_BYTES = 256 * 1024 * 1024
+NO_HEADERS: dict[str, str] = {}  # one for all messages without any
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class MemoryBroker(Broker):
             self._bytes += size
             queue.held_bytes += size
             self._tag += 1
-            delivery = Delivery(message.queue, message.body, self._tag, False, message.headers or {})
+            delivery = Delivery(message.queue, message.body, self._tag, False, message.headers or NO_HEADERS)
             queue.ready.append(delivery)
             queue.since.append(now)
             woken[message.queue] = None

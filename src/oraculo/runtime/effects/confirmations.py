@@ -49,9 +49,9 @@ class Confirmations:
             run = one.run
             known = confirmed.get(run)
             if known is None:
-                confirmed[run] = [(one.position, one.attempt)]
+                confirmed[run] = [one.pair]
             else:
-                known.append((one.position, one.attempt))
+                known.append(one.pair)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._delay_s, self._look)
 

@@ -34,6 +34,9 @@ async def look_at_nothing(runs: Sequence[int]) -> None:
     """For engines whose `FilterOwed` asks the store itself."""
 
 
+FIRST_ATTEMPTS = tuple((position, 1) for position in range(64))  # most of what is ever confirmed
+
+
 @dataclass(slots=True)
 class OwedOrder:
     """`message` is written when it is about to be published, so that what waits takes no room."""
@@ -53,6 +56,13 @@ class OwedOrder:
     @property
     def queue(self) -> str:
         return self.state.plan.tasks[self.position].queue
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Its position and attempt."""
+        if self.attempt == 1 and self.position < len(FIRST_ATTEMPTS):
+            return FIRST_ATTEMPTS[self.position]
+        return self.position, self.attempt
 
     @property
     def order(self) -> tuple[int, int, int]:

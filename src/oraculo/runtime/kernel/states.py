@@ -61,7 +61,7 @@ class States:
         state = self.cache.get(run) if self.committed.is_set() else None
         if state is None:
             return tickets
-        return [(position, attempt) for position, attempt in tickets if state.may_owe_order(position, attempt)]
+        return [one for one in tickets if state.may_owe_order(*one)]
 
     async def look_at(self, runs: Sequence[int]) -> None:
         """Ask a store that other processes write to, in one query, how far these runs are: `filter_owed` then reads

@@ -29,7 +29,7 @@ WRITER_PRAGMAS = (
     "synchronous=FULL",
     "foreign_keys=ON",
     "wal_autocheckpoint=4000",
-    "cache_size=-65536",
+    "cache_size=-4096",
 )
 
 
