@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from oraculo import logs
 from oraculo.adapters.brokers.registry import plugin_of, scheme_of
@@ -21,6 +21,11 @@ from oraculo.bench import profiles
 from oraculo.bench.place import MEMORY, Place
 from oraculo.errors import MissingExtraError
 from oraculo.settings.settings import load
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from oraculo.bench.workloads import Progress
 
 
 class Workload(StrEnum):
@@ -89,16 +94,15 @@ def command(
     Example: oraculo bench --workload W1 -n 10000 --broker redis://127.0.0.1:6379/9 --json
     """
     logs.configure("WARNING", "text")
-    console = Console(stderr=True)
     chosen = DEFAULT_WORKLOADS if workload is Workload.ALL else (workload.value,)
     asked = [Place(url, worker_processes, profile, store, engine, temporal, tokens) for url in broker or [MEMORY]]
     places = [_checked(place, http, chosen) for place in asked]
     figures = []
-    with console.status("…") as status:
+    with _progress() as tell:
         for place in places:
             for name in chosen:
                 run = _workload(name, http)
-                found = _runner(loop)(run(n or SIZES[name], lambda text: status.update(text), place))
+                found = _runner(loop)(run(n or SIZES[name], tell, place))
                 figures.append(found)
                 if as_json:
                     sys.stdout.write(json.dumps({**found, "versions": _versions(place.broker)}) + "\n")
@@ -106,7 +110,21 @@ def command(
                 if profile is not None:
                     profiles.show(profile, sys.stderr)
     if not as_json:
+        from rich.console import Console
+
         Console().print(_table(figures))
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Tell on a terminal what is being measured. Elsewhere nothing is told, and nothing is loaded for it."""
+    if not sys.stderr.isatty():
+        yield lambda _text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("…") as status:
+        yield lambda text: status.update(text)
 
 
 def _checked(place: Place, http: bool, chosen: tuple[str, ...]) -> Place:
@@ -153,6 +171,8 @@ def _versions(broker: str) -> dict[str, str]:
 
 def _table(figures: list[dict[str, Any]]) -> Table:
     """A row for each figure, a column for each run: workloads measure different things, and a terminal is narrow."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("")
     for found in figures:

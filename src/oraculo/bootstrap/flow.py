@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode, urlsplit
 from oraculo.adapters.brokers.connect import broker_of
 from oraculo.adapters.brokers.registry import scheme_of
 from oraculo.adapters.brokers.routing import RoutingBroker
-from oraculo.adapters.registry.http import HttpRegistry
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.adapters.sinks.flow_topics import FlowTopics
 from oraculo.adapters.sinks.prometheus.readings import Readings
@@ -101,6 +100,8 @@ def on_kafka(settings: Settings) -> bool:
 def registry_of(settings: Settings) -> Registry:
     if not settings.kafka.schema_registry:
         return LocalRegistry()
+    from oraculo.adapters.registry.http import HttpRegistry  # brings an HTTP client
+
     written = topics_of(settings).records if format_of(settings) == AVRO else {}
     return HttpRegistry(settings.kafka.schema_registry, written)
 

@@ -9,6 +9,7 @@ import typer
 
 from oraculo.cli.exits import CommandError, Exit
 from oraculo.cli.helping import HelpfulCommand
+from oraculo.cli.lazy import import_logging
 from oraculo.cli.texts import t
 
 COMMAND_MODULES = {"demo": "oraculo.demo", "bench": "oraculo.bench", "prove": "oraculo.simulation.prove"}
@@ -31,6 +32,7 @@ def _register(app: typer.Typer, name: str, panel: str | None) -> None:
 
 
 def run(name: str, arguments: list[str]) -> None:
+    import_logging()
     try:
         function = importlib.import_module(COMMAND_MODULES[name]).command
     except ModuleNotFoundError as error:

@@ -7,10 +7,11 @@ small machine. So modules of commands import what they need at their top, as eve
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand
@@ -19,6 +20,19 @@ from oraculo.cli.helping import HelpfulCommand, HelpfulGroup
 from oraculo.cli.texts import t
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+
+
+def import_logging() -> None:
+    """Import structlog without rich, which it takes for tracebacks in colour when it is there. Lines of Oráculo have
+    none, and rich with its lexers is a tenth of what a server loads."""
+    modules = cast(dict[str, Any], sys.modules)
+    if "structlog" in modules or "rich" in modules:
+        return
+    modules["rich"] = None  # as if it were not installed
+    try:
+        importlib.import_module("structlog")
+    finally:
+        del modules["rich"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +52,7 @@ class LazyCommand:
     def load(self) -> Any:
         """Import the module and build the command."""
         module, _, function = self.target.partition(":")
+        import_logging()
         single = typer.Typer(
             add_completion=False,
             pretty_exceptions_enable=False,

@@ -1,6 +1,7 @@
 """How results are printed: JSON for machines, plain columns for pipes, colours for people at a terminal.
 
-Ids, errors and messages come from outside. They are shown as text and never as markup or terminal commands.
+Ids, errors and messages come from outside. They are shown as text and never as markup or terminal commands. A command
+that prints JSON or logs only, as a server does, never loads rich.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from time import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from oraculo.cli.texts import column, t, words
 from oraculo.wire import strict_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 AsJson = Annotated[bool, typer.Option("--json", help=t("o.json"))]
 Url = Annotated[str | None, typer.Option("--url", help=t("o.url"), show_default=False)]
@@ -58,6 +60,8 @@ JUST_NOW_S = 1.0
 @lru_cache(1)
 def out() -> Console:
     """Standard output. Into a pipe, lines are never folded or cut."""
+    from rich.console import Console
+
     return Console(
         highlight=False, width=None if sys.stdout.isatty() else PIPE_WIDTH_COLUMNS, soft_wrap=not sys.stdout.isatty()
     )
@@ -65,6 +69,8 @@ def out() -> Console:
 
 @lru_cache(1)
 def err() -> Console:
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -73,13 +79,19 @@ def safe(text: object) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", str(text))
 
 
+def _text(text: object, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(safe(text), style=style)
+
+
 def note(text: str, level: str = "info") -> None:
     """A line for people, on standard error; a log line where that is for machines."""
     logs = sys.modules.get("oraculo.logs")  # a command that never configured them need not wait for their import
     if logs is not None and logs.stream is not None:
         logs.say(text, level)
         return
-    err().print(Text(safe(text)))
+    err().print(_text(text))
 
 
 def fail(text: str) -> None:
@@ -94,7 +106,7 @@ def emit(value: Any, *, as_it_is: bool = False) -> None:
 
 
 def say(text: object, style: str = "") -> None:
-    out().print(Text(safe(text), style=style))
+    out().print(_text(text, style))
 
 
 def symbol(status: str) -> str:
@@ -102,6 +114,8 @@ def symbol(status: str) -> str:
 
 
 def status_text(status: str) -> Text:
+    from rich.text import Text
+
     shown = f"{symbol(status)} {status_word(status)}" if status in SYMBOLS else safe(status)
     return Text(shown, style=STYLES.get(status, ""))
 
@@ -135,6 +149,9 @@ def in_words(answer: Any) -> Any:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "none") -> None:
     """Print rows below the titles of their columns; without rows, the text `empty` on standard error."""
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Table(box=None, header_style="bold", pad_edge=False, show_edge=False)
     for name in columns:
         shown.add_column(column(name), overflow="fold")
@@ -150,6 +167,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str =
 
 def pairs(rows: Iterable[tuple[str, object]]) -> None:
     """Name and value, one a line; what is None is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
     shown = Table.grid(padding=(0, 2))
     shown.add_column(style="bold")
     shown.add_column(overflow="fold")

@@ -12,7 +12,6 @@ from pathlib import Path
 from ssl import create_default_context
 from typing import Any, Final, Protocol
 
-import httpx2
 import orjson
 
 VAULT: Final = "vault:"
@@ -106,6 +105,8 @@ class VaultReader:
 
     def _asked(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """The answer. What may pass (no connection, 429, 5xx) is tried again a few times."""
+        import httpx2  # few installations have secrets in Vault, and all read settings
+
         pause = RETRY_FIRST_S
         for left in range(self._options.max_retries, -1, -1):
             try:
@@ -118,6 +119,8 @@ class VaultReader:
         raise AssertionError("unreachable")
 
     def _once(self, method: str, path: str, body: Mapping[str, str] | None) -> Mapping[str, Any]:
+        import httpx2
+
         asks, headers = self._options, {"X-Vault-Request": "true"}
         if self._token:
             headers["X-Vault-Token"] = self._token

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from oraculo.client.async_client import AsyncClient
-from oraculo.client.calls import HttpCall, path_segment
 from oraculo.errors import UnknownIdError, WireError
 from oraculo.ports.order_data import OrderData
 from oraculo.wire import order_links, strict_json
 from oraculo.wire.mensagem import ORDER_MAX_BYTES
+
+if TYPE_CHECKING:
+    from oraculo.client.async_client import AsyncClient
 
 REFERENCE_KEY = "dados_ref"
 
 
 async def fetch(client: AsyncClient, reference: Mapping[str, Any]) -> Any:
     """The data, from the client's server. An order names no other: it could send workers anywhere."""
+    from oraculo.client.calls import HttpCall, path_segment  # an orchestrator with workers inside needs no client
+
     digest = _checked(reference)
     query = dict(parse_qsl(urlsplit(str(reference.get("url", ""))).query))
     kept = {name: query[name] for name in (order_links.EXPIRES, order_links.SIGNATURE) if name in query}

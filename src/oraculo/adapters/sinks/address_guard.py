@@ -20,8 +20,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-import idna
-
 IPAddress = IPv4Address | IPv6Address
 
 URL_MAX_CHARS = 2_048
@@ -246,6 +244,8 @@ def _ascii_name(text: str) -> str | None:
     if len(host) > 253 or _OTHER_DOTS.search(host):
         return None
     if not host.isascii():
+        import idna  # its tables are large, and such hosts are seldom
+
         try:
             host = idna.encode(host).decode("ascii")
         except UnicodeError:

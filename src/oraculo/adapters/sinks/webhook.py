@@ -14,25 +14,20 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, Self
-
-import httpx2
+from typing import Self
 
 from oraculo import __version__
 from oraculo.adapters.sinks.address_guard import Refusal, Target, admit, examine, parse_allow
+from oraculo.adapters.sinks.webhook_answer import EXCERPT_MAX_CHARS, Answer
 from oraculo.adapters.sinks.webhook_signing import key_of, signed_headers
 from oraculo.ports.notifier import Notice, Outcome, Receipt
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
-ANSWER_MAX_BYTES = 64 * 1024  # bytes read of an answer
-EXCERPT_MAX_CHARS = 200  # characters kept of it
 MAX_RETRY_AFTER = timedelta(hours=24)
 MAX_ADDRESSES = 4  # tried per attempt; all are checked
 _THROTTLING_STATUSES = frozenset({429, 502, 503, 504})
@@ -43,15 +38,6 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return [str(entry[4][0]) for entry in found]
-
-
-@dataclass(slots=True)
-class _Answer:
-    """What has arrived of a response so far."""
-
-    status: int | None = None
-    retry_after: str = ""
-    excerpt: bytearray = field(default_factory=bytearray)
 
 
 class WebhookNotifier:
@@ -77,10 +63,10 @@ class WebhookNotifier:
         self._clock = clock
         self._resolver = resolver
         self._ssl = ssl_context
+        self._entered = False
 
     async def __aenter__(self) -> Self:
-        if self._ssl is None:  # reading the system's certificates takes a moment
-            self._ssl = await asyncio.to_thread(httpx2.create_ssl_context, trust_env=False)
+        self._entered = True
         return self
 
     async def __aexit__(
@@ -89,24 +75,31 @@ class WebhookNotifier:
         """Nothing stays open between attempts."""
 
     async def notify(self, notice: Notice) -> Receipt:
-        if self._ssl is None:
+        if not self._entered:
             raise RuntimeError("enter the WebhookNotifier before use")
         target = examine(notice.url, self._allow)
         if isinstance(target, Refusal):
             return Receipt(Outcome.REFUSED, target.reason)
-        answer = _Answer()
+        tls = await self._tls()
+        answer = Answer()
         trouble = ""
         try:
             async with asyncio.timeout(self._timeout):
                 addresses = await self._addresses(target)
                 if isinstance(addresses, Refusal):
                     return Receipt(Outcome.REFUSED, addresses.reason)
-                await self._post(target, addresses, notice, answer, self._ssl)
+                await self._post(target, addresses, notice, answer, tls)
         except TimeoutError:
             trouble = f"no complete answer in {self._timeout:g} s"
         except Exception as error:  # a hostile receiver must not find an exception that is not handled
             trouble = f"{type(error).__name__}: {error}".rstrip(": ")
         return self._receipt(answer, trouble)
+
+    async def _tls(self) -> ssl.SSLContext:
+        """The system's certificates, read when the first notice is sent: most processes never send one."""
+        if self._ssl is None:
+            self._ssl = await asyncio.to_thread(_tls_context)
+        return self._ssl
 
     async def _addresses(self, target: Target) -> tuple[str, ...] | Refusal:
         if target.address is not None:
@@ -117,38 +110,23 @@ class WebhookNotifier:
         return addresses
 
     async def _post(
-        self, target: Target, addresses: Sequence[str], notice: Notice, answer: _Answer, tls: ssl.SSLContext
+        self, target: Target, addresses: Sequence[str], notice: Notice, answer: Answer, tls: ssl.SSLContext
     ) -> None:
-        """Try the addresses in turn until one takes the connection; nothing was sent before that."""
-        chosen = addresses[:MAX_ADDRESSES]
-        for address in chosen:
-            request = self._request(address, target, notice, connect_timeout=self._timeout / len(chosen))
-            try:
-                return await _exchange(request, answer, tls)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                if address == chosen[-1]:
-                    raise
+        from oraculo.adapters.sinks.webhook_http import post
 
-    def _request(self, address: str, target: Target, notice: Notice, connect_timeout: float) -> httpx2.Request:
-        return httpx2.Request(
-            "POST",
-            httpx2.URL(scheme=target.scheme, host=address, port=target.port, raw_path=target.path.encode("ascii")),
-            headers={
-                **notice.headers,
-                "host": target.host_header,
-                "user-agent": f"oraculo/{__version__}",
-                "content-type": "application/json",
-                "accept-encoding": "identity",
-                "connection": "close",
-                **({} if notice.traceparent is None else {"traceparent": notice.traceparent}),
-                **signed_headers(self._keys, notice.webhook_id, self._clock(), notice.body),
-            },
-            content=notice.body,
-            # The name to verify the certificate against, since the URL has the address.
-            extensions={"sni_hostname": target.host, "timeout": {"connect": connect_timeout}},
-        )
+        headers = {
+            **notice.headers,
+            "host": target.host_header,
+            "user-agent": f"oraculo/{__version__}",
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+            "connection": "close",
+            **({} if notice.traceparent is None else {"traceparent": notice.traceparent}),
+            **signed_headers(self._keys, notice.webhook_id, self._clock(), notice.body),
+        }
+        await post(target, addresses[:MAX_ADDRESSES], headers, notice.body, answer, tls, self._timeout)
 
-    def _receipt(self, answer: _Answer, trouble: str) -> Receipt:
+    def _receipt(self, answer: Answer, trouble: str) -> Receipt:
         if answer.status is None:
             return Receipt(Outcome.RETRY, _shown(trouble or "no answer"))
         detail, outcome, wait = f"HTTP {answer.status}", Outcome.RETRY, None
@@ -165,46 +143,10 @@ class WebhookNotifier:
         return Receipt(outcome, detail, answer.status, wait)
 
 
-async def _exchange(request: httpx2.Request, answer: _Answer, tls: ssl.SSLContext) -> None:
-    async with httpx2.AsyncHTTPTransport(verify=tls, trust_env=False) as transport, _closing_socket(request):
-        response = await transport.handle_async_request(request)
-        try:
-            answer.retry_after = response.headers.get("retry-after", "")
-            answer.status = response.status_code
-            await _read_some(response, answer)
-        finally:
-            await response.aclose()
+def _tls_context() -> ssl.SSLContext:
+    from oraculo.adapters.sinks.webhook_http import tls_context  # its HTTP library, too, is for those who send
 
-
-@asynccontextmanager
-async def _closing_socket(request: httpx2.Request) -> AsyncIterator[None]:
-    """Close the socket of `request` whatever happens.
-
-    httpcore2 2.16 forgets it when it is cancelled during the TLS handshake, so a receiver that accepts and then
-    stays silent would cost a descriptor per attempt.
-    """
-    opened: list[Any] = []
-
-    async def trace(event: str, info: dict[str, Any]) -> None:
-        if event == "connection.connect_tcp.complete":
-            opened.append(info["return_value"])
-
-    request.extensions["trace"] = trace
-    try:
-        yield
-    finally:
-        for stream in opened:
-            await stream.aclose()
-
-
-async def _read_some(response: httpx2.Response, answer: _Answer) -> None:
-    """Read the raw body (nothing is decompressed) up to the limit; keep its beginning."""
-    taken, keep = 0, EXCERPT_MAX_CHARS * 4  # a character of UTF-8 has at most four bytes
-    async for chunk in response.aiter_raw():
-        answer.excerpt += chunk[: keep - len(answer.excerpt)]
-        taken += len(chunk)
-        if taken >= ANSWER_MAX_BYTES:
-            return
+    return tls_context()
 
 
 def parse_retry_after(value: str, now: datetime) -> timedelta | None:
