@@ -48,6 +48,7 @@ from oraculo.api import (
     workflows,
 )
 from oraculo.api.access import GuardedRoute, check_declared, needs
+from oraculo.api.application import Application
 from oraculo.api.auth import Auth
 from oraculo.api.body import BodyBudget
 from oraculo.api.cookies import CookieLimit
@@ -125,7 +126,7 @@ def create_app(
         async with oraculo:
             yield
 
-    app = FastAPI(
+    app = Application(
         title="Oráculo",
         version=__version__,
         lifespan=lifespan,

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from fastapi import params
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -67,13 +68,15 @@ def direct_call(route: GuardedRoute) -> DirectCall | None:
         else:
             return None
 
+    left_to_fastapi = AsyncExitStackMiddleware(route.handle)
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         route.refuse(scope)
         request = Request(scope, receive, send)
         try:
             arguments = {name: argument(request) for name, argument in read.items()}
         except _LeftToFastApiError:
-            await route.handle(scope, receive, send)
+            await left_to_fastapi(scope, receive, send)
             return
         for name, dependency in awaited.items():
             arguments[name] = await dependency(request)

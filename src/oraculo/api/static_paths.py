@@ -8,6 +8,7 @@ path: as many segments, and the same word behind `/api/v1/`.
 from __future__ import annotations
 
 from fastapi import APIRouter
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,10 +24,11 @@ Shape = tuple[str, int, str]  # method, slashes, that word
 class StaticPaths:
     """Stands before a router, for every route of it that has no parameter in its path, and for those of the API whose
     parameters are one segment each. What it does not know, and a method that a path does not take, is left to the
-    router."""
+    router. What is not called directly has the exit stack that FastAPI closes files with."""
 
     def __init__(self, router: APIRouter) -> None:
         self.router = router
+        self._others = AsyncExitStackMiddleware(router.app)
         self.routes: dict[tuple[str, str], APIRoute] = {}
         self.shapes: dict[Shape, list[APIRoute]] = {}
         self._calls: dict[int, ASGIApp] = {}  # by the id of the route
@@ -35,7 +37,7 @@ class StaticPaths:
             if not isinstance(route, APIRoute):
                 continue
             call = direct_call(route) if isinstance(route, GuardedRoute) else None
-            self._calls[id(route)] = route.handle if call is None else call
+            self._calls[id(route)] = AsyncExitStackMiddleware(route.handle) if call is None else call
             if call is not None:
                 self._direct.add(id(route))
             for method in route.methods or ():
@@ -47,7 +49,7 @@ class StaticPaths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = self.route_of(scope) if scope["type"] == "http" else None
         if route is None:
-            await self.router.app(scope, receive, send)
+            await self._others(scope, receive, send)
         else:
             await self._calls[id(route)](scope, receive, send)
 
