@@ -53,5 +53,16 @@ async () => {
       if (wide > SLACK && high > 0.35 * Math.min(one.bottom - one.top, other.bottom - other.top))
         found.push(`on top of each other: ${short(one.node.data)} and ${short(other.node.data)}`);
     }
+  // Fields and buttons are boxes of their own: two of them never share a place.
+  const controls = [...document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a.button")]
+    .filter((one) => seen(one) && !one.closest(".hidden, .skip, dialog"))
+    .map((one) => ({ one, layer: layer(one), box: one.getBoundingClientRect() }));
+  for (const first of controls)
+    for (const second of controls) {
+      if (first === second || first.layer !== second.layer || first.one.contains(second.one) || second.one.contains(first.one)) continue;
+      const high = Math.min(first.box.bottom, second.box.bottom) - Math.max(first.box.top, second.box.top);
+      const wide = second.box.left >= first.box.left ? Math.min(first.box.right, second.box.right) - second.box.left : 0;
+      if (high > SLACK && wide > SLACK) found.push(`controls share a place: ${name(first.one)} and ${name(second.one)}`);
+    }
   return [...new Set(found)];
 }

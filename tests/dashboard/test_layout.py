@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.given import coleta, dag, execucao, flow, plan
+from core.test_undoing import UndoStory, call, map_of
 from oraculo.core.compensation import grown, started
 from oraculo.core.plan import Plan
 from oraculo.core.vocabulary import FanIn
@@ -92,6 +93,20 @@ def test_what_undoes_stands_behind_what_is_undone() -> None:
         ("desfaz", "c", [3, 1]), ("desfaz", "b", [4, 1]), ("desfaz", "a", [5, 1]),
     ]  # fmt: skip
     assert {(2, 3), (1, 4), (0, 5), (3, 4), (4, 5)} <= {tuple(edge) for edge in after["edges"]}
+
+
+@pytest.mark.parametrize("together", [1, 2, 4])
+def test_what_undoes_the_items_of_a_map_is_one_node_behind_it(together: int) -> None:
+    whole = {"executador": "limpa"}
+    story = UndoStory({"a": call(), "m": map_of(ao_mesmo_tempo=together, depende=["a"], desfaz=whole), "z": call("m")})
+    story.done("a", "m#0", "m#1", "m#2", "m#3")
+    story.failed("z")
+    picture = drawn(story.state.plan)
+    nodes = [node["label"] for node in picture["nodes"]]
+    undoing = {one["label"]: n for n, one in enumerate(picture["nodes"]) if one["kind"] == "desfaz"}
+    assert [(name, picture["nodes"][n]["count"]) for name, n in sorted(undoing.items())] == [("a", 1), ("m", 5)]
+    edges = {tuple(edge) for edge in picture["edges"]}
+    assert {(nodes.index("m"), undoing["m"]), (nodes.index("a"), undoing["a"])} <= edges
 
 
 def test_what_undoes_is_no_part_of_what_it_undoes() -> None:

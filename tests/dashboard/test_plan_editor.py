@@ -58,7 +58,7 @@ async def test_a_plan_is_drawn_while_one_types_and_started(site: Site) -> None:
     await expect(page.locator("#preview .dag")).to_contain_text("talvez")
     await page.locator("[data-send]").click()
     await page.wait_for_selector("[data-run][data-ready]")
-    await expect(page.locator(".dag .node.mapa")).to_contain_text("3 concluded")
+    await expect(page.locator(".dag .node.mapa")).to_contain_text("3 completed")
     await expect(page.locator(".dag .node.n-ignorada")).to_have_count(1)
     await expect(page.locator(".dag .node.espera.n-em_execucao")).to_have_count(1)
 

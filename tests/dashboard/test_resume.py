@@ -58,7 +58,7 @@ async def test_all_three_resume_without_a_gap(browser: Browser, tmp_path: Path) 
                 (tmp_path / f"pode{n}").touch()
             for page in pages:
                 await expect(page.locator("[data-progress]")).to_have_text(f"{STEPS}/{STEPS}")
-                await expect(page.locator("[data-status]")).to_contain_text("concluded")
+                await expect(page.locator("[data-status]")).to_contain_text("completed")
             assert await asyncio.to_thread(watching.wait, DEADLINE_S) == 0
             events = (await client.get("/api/v1/orchestrations/vigiada/events")).json()["events"]
             numbers = [event["seq"] for event in events]

@@ -34,6 +34,7 @@ async def settled(page: Page, path: str) -> None:
     await page.evaluate("document.fonts.ready")
 
 
+@pytest.mark.timeout(1200)  # 23 pages, three widths, two themes
 @pytest.mark.parametrize("locale", ["en-US", "pt-BR"])
 async def test_every_page_is_in_order(browser: Browser, tmp_path: Path, locale: str) -> None:
     keep = os.environ.get("ORACULO_SCREENS")

@@ -46,7 +46,7 @@ async def test_a_request_from_the_form_watched_to_its_end(site: Site) -> None:
     await expect(page.locator("[data-why]")).to_contain_text("Waiting for answers from escavador_espera (1)")
     await expect(page.locator("[data-link]")).to_have_text("live")
     site.gate.set()
-    await expect(page.locator(STATUS)).to_contain_text("concluded")
+    await expect(page.locator(STATUS)).to_contain_text("completed")
     await expect(page.locator("[data-progress]")).to_have_text("3/3")
     await expect(page.locator("[data-why]")).to_be_hidden()
     await expect(page.locator(".dag .node.n-concluida")).to_have_count(4)
@@ -96,7 +96,7 @@ async def test_the_replay_shows_any_past_moment(site: Site) -> None:
     await expect(page.locator("[data-progress]")).to_have_text("1/4")
     await expect(page.locator(STATUS)).to_contain_text("running")
     await page.get_by_role("tab", name="Events").click()
-    await page.locator("[data-journal] .jrow", has_text="Ended: concluded").click()
+    await page.locator("[data-journal] .jrow", has_text="Ended: completed").click()
     await expect(page.locator("[data-progress]")).to_have_text("4/4")
     await slider.fill("1")
     await page.locator("[data-play]").click()
@@ -153,7 +153,7 @@ async def test_new_rows_never_move_those_being_read(site: Site) -> None:
         await site.submit(coletas=[{"fonte": "espera"}], correlation_id=f"nova-{n}")
     site.gate.set()
     await expect(page.locator("#new-runs")).to_contain_text("4 new")
-    await expect(page.locator("[data-row]").first).to_contain_text("concluded")
+    await expect(page.locator("[data-row]").first).to_contain_text("completed")
     assert await ids.all_text_contents() == before
     assert await ids.first.bounding_box() == box
     await page.locator("#new-runs a").click()
@@ -168,7 +168,7 @@ async def test_failures_come_first_and_filters_are_in_the_address(site: Site) ->
     await expect(page.locator("tbody.pinned")).to_contain_text("falhou")
     assert (await page.locator("[data-row] a.id").all_text_contents())[0] == "falhou"
     await page.get_by_label("Source").fill("eco")
-    await page.locator(".filters label", has_text="concluded").click()
+    await page.locator(".filters label", has_text="completed").click()
     await page.get_by_role("button", name="Filter").click()
     assert "status=concluida" in page.url and "fonte=eco" in page.url
     await expect(page.locator("[data-row]")).to_have_count(3)
@@ -308,7 +308,7 @@ async def test_a_wide_run_is_folded(site: Site) -> None:
     page = await site.open(f"/runs/{name}")
     await ready(page)
     await expect(page.locator(".dag .node")).to_have_count(4)  # two queues, the fan-in, the execution
-    await expect(page.locator(".dag .node", has_text="escavador_eco")).to_contain_text("300 concluded")
+    await expect(page.locator(".dag .node", has_text="escavador_eco")).to_contain_text("300 completed")
     assert await page.locator("[data-gantt] .grow").count() < 60
     await page.locator("[data-filter=failed]").click()
     await expect(page.locator("[data-gantt] .grow")).to_have_count(1)

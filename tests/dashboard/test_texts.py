@@ -71,6 +71,7 @@ def test_the_language(cookie: str | None, accept: str, language: str) -> None:
 
 def test_numbers_and_durations() -> None:
     assert (number(1284, "en"), number(1284, "pt-BR"), number(99.5, "pt-BR")) == ("1,284", "1.284", "99,5")
+    assert (number(99, "en", 2), number(0.5, "pt-BR", 2)) == ("99.00", "0,50")
     shown = [duration(ms) for ms in (None, 12, 1500, 61_000, 3_700_000, 90_000_000)]
     assert shown == ["—", "12 ms", "1.5 s", "1 min 1 s", "1 h 1 min", "1 d 1 h"]
 

@@ -13,8 +13,10 @@ MOST_CHILDREN = 100
 MOST_TEXT = 2000
 
 
-def number(value: float, language: str) -> str:
-    text = f"{value:,.1f}" if isinstance(value, float) and value % 1 else f"{value:,.0f}"
+def number(value: float, language: str, digits: int | None = None) -> str:
+    """A number in the reader's form: with one digit behind the point if it has any, or with so many."""
+    fraction = digits if digits is not None else int(isinstance(value, float) and bool(value % 1))
+    text = f"{value:,.{fraction}f}"
     return text.translate(str.maketrans(",.", ".,")) if language == "pt-BR" else text
 
 

@@ -106,7 +106,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         flash=t(f"flash.{flash[0]}", **flash[1]) if flash else None,
         flash_bad=flash is not None and nothing_done(flash[1]),
         script_texts=texts.script_texts(language),
-        num=lambda value: formats.number(value, language),
+        num=lambda value, digits=None: formats.number(value, language, digits),
         duration=lambda value: formats.duration(value, language),
         now=request.app.state.oraculo.clock.now(),
         **values,

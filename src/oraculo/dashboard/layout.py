@@ -69,8 +69,12 @@ class Drawing:
         """Position → node."""
         stages: dict[tuple[Any, ...], dict[str, list[int]]] = {}
         growing: dict[str, list[int]] = {}  # by the name of a map or a loop: itself and its items or rounds
+        undoing: dict[str, list[int]] = {}  # by the name of the task that they undo, where the plan names tasks
         for position, task in enumerate(self._plan.tasks):
             undoes = self._undoes(position)
+            if undoes and self._named is not None:
+                undoing.setdefault(self._name(position), []).append(position)
+                continue
             if task.kind.grows or (position >= self._planned and not undoes):
                 growing.setdefault(self._name(position), []).append(position)
                 continue
@@ -95,6 +99,8 @@ class Drawing:
                         self._add(of, Node(kind, self._name(position), [position]))
         for name, found in growing.items():
             self._add(of, Node(self._plan.tasks[found[0]].kind.value, name, found))
+        for name, found in undoing.items():
+            self._add(of, Node(UNDO, name, found))
         return of
 
     def _undoes(self, position: int) -> bool:
@@ -127,7 +133,10 @@ class Drawing:
             if self._counts_items(gate):
                 continue
             sources = dict.fromkeys(self._of[position] for position in gate.inputs)
-            targets = dict.fromkeys(self._of[position] for position in gate.releases)
+            released = (self._of[position] for position in gate.releases)
+            targets = dict.fromkeys(
+                node for node in released if node not in sources
+            )  # the order inside a node is its own
             chooses = gate.mode in (FanIn.QUORUM, FanIn.PRIMEIRO)
             if not targets and not chooses:
                 continue
@@ -142,6 +151,10 @@ class Drawing:
             undone = self._undone(position)
             if undone is not None:
                 edges[self._of[undone], self._of[position]] = None
+        if self._named is not None:
+            planned = {self._name(position): self._of[position] for position in range(self._planned)}
+            undoing = [node for node in range(len(self.nodes)) if self.nodes[node].kind == UNDO]
+            edges.update(dict.fromkeys((planned[self.nodes[node].label], node) for node in undoing))
         self.edges = list(edges)
 
     def _counts_items(self, gate: Gate) -> bool:

@@ -28,6 +28,7 @@ _TEXTS = {  # key → English, Portuguese
     "gantt.key.queued": ("in its queue", "na fila"),
     "gantt.key.sent": ("with a worker", "com um worker"),
     "gantt.key.untold": ("either: the worker does not say", "um ou outro: o worker não diz"),
+    "gantt.key.held": ("for a person, a signal or a time", "por uma pessoa, um sinal ou uma hora"),
     "gantt.key.backoff": ("until the next attempt", "até a próxima tentativa"),
     "attempts.title": ("Attempts side by side", "Tentativas lado a lado"),
     "attempts.note": (

@@ -9,10 +9,15 @@ function showTimes(root = document) {
     const at = Date.parse(one.dateTime);
     one.textContent = relative(at);
     one.title = absolute(at);
+    if (one.closest(".why-decisions")) one.textContent = time(at);
     if (one.closest(".facts, .run-facts")) one.textContent = `${absolute(at)} · ${relative(at)}`;
   }
   for (const one of root.querySelectorAll("time[data-axis]")) one.textContent = moment(Number(one.dateTime), Number(one.dataset.span));
 }
+// Where the names of pages do not all fit, the one that is open is in sight.
+const here = document.querySelector(".nav [aria-current]");
+if (here) here.parentElement.scrollLeft = here.offsetLeft - here.parentElement.offsetLeft - 48;
+
 showTimes();
 setInterval(() => document.hidden || showTimes(), 5000);
 

@@ -42,8 +42,8 @@ export class Dag {
       const sub = svg("text", { class: "sub", x: w / 2, y: h / 2 + 15 });
       const label = svg("text", { x: w / 2, y: h / 2 + 1 }, t(`gate.name.${node.label}`));
       group.append(svg("rect", { class: "box", width: w, height: h, rx: h / 2 }), label, sub);
-      sub.textContent = node.label === "quorum" || node.label === "primeiro" || node.inputs > 1 ? name(node) : "";
-      if (sub.textContent.length > 14) sub.textContent = number(node.inputs);
+      const chooses = node.label === "quorum" || node.label === "primeiro";
+      sub.textContent = chooses ? name(node) : node.inputs > 1 ? number(node.inputs) : "";
       return { group, sub, title };
     }
     const many = node.count > 1;

@@ -19,6 +19,11 @@ function fill(element, attributes, children) {
   return element;
 }
 
+/** A text in which what stands between ` is code. */
+export function prose(text) {
+  return text.split("`").map((part, place) => (place % 2 ? el("code", {}, part) : part));
+}
+
 /** What the symbol holds, and not a reference to it: browsers make a tree of its own for each of those. */
 export function icon(name) {
   const parts = document.getElementById(`i-${name}`).cloneNode(true).childNodes;

@@ -115,7 +115,7 @@ export class Gantt {
       const began = one.began ?? sent; // where nobody told, time in the queue and with the worker are one bar
       if (began > sent) lane.append(svg("rect", { class: "queued", x: x(sent), y: 9, width: Math.max(1, x(began) - x(sent)), height: 10, "vector-effect": "non-scaling-stroke" }));
       if (one.sent !== null || one.ended !== null)
-        lane.append(svg("rect", { class: `f-${one.outcome ?? "em_execucao"}${one.began === undefined && one.n ? " untold" : ""}`, x: x(began), y: 7, width: Math.max(3, x(until) - x(began)), height: 14, rx: 2 }));
+        lane.append(svg("rect", { class: one.held ? "held" : `f-${one.outcome ?? "em_execucao"}${one.began === undefined && one.n ? " untold" : ""}`, x: x(began), y: 7, width: Math.max(3, x(until) - x(began)), height: 14, rx: 2 }));
       if (one.retry) lane.append(svg("line", { class: "wait", x1: x(one.ended), x2: x(Math.min(one.retry, this.end)), y1: 14, y2: 14, "vector-effect": "non-scaling-stroke" }));
       error = one.outcome === "concluida" ? "" : one.error || error;
     }
@@ -123,7 +123,7 @@ export class Gantt {
     const took = attempts.length ? duration((last.ended ?? this.now) - attempts[0].released) : "";
     const label = el("span", {}, el("span", { class: `s-${look}` }, icon(look)), el("span", { class: "label", title: name }, name), el("span", { class: "hidden" }, t(`status.${look}`)));
     if (state.attempt[position] > 1) label.append(el("span", { class: "tag" }, `×${state.attempt[position]}`));
-    const why = el("span", { class: "lane-error", title: error || null }, error);
+    const why = el("span", { class: last?.outcome === "ignorada" ? "lane-error skipped" : "lane-error", title: error || null }, error);
     return el("button", { class: "grow", type: "button", onclick: () => this.open(position) }, label, lane, why, el("span", { class: "took" }, took));
   }
 }

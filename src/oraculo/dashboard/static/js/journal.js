@@ -13,7 +13,9 @@ export class Journal {
     this.badge = root.querySelector('[data-tab-count="events"]');
     this.box = root.querySelector("[data-journal]");
     this.seq = 0;
-    this.list = new VirtualList(this.box, 26, 384, (index) => this.#row(index, choose));
+    const tall = matchMedia("(max-width: 48rem)").matches; // on a phone a sentence has two lines
+    this.box.classList.toggle("tall", tall);
+    this.list = new VirtualList(this.box, tall ? 44 : 26, 384, (index) => this.#row(index, choose));
   }
 
   show(seq, follow) {

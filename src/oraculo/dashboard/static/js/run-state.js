@@ -333,7 +333,7 @@ export class RunStore {
         if (!last) found.push({ n: 1, released: at, sent: at, began: at, ended: null, outcome: null, error: "" });
       } else if (letter === "m" || letter === "L") Object.assign(last, { ended: at, outcome: row[4], error: row[5] });
       else if (!last && letter === "x") found.push({ n: 0, released: at, sent: null, ended: at, outcome: row[4], error: row[5] });
-      else if (letter === "h") found.push({ n: 0, released: at, sent: at, ended: null, outcome: null, error: "" });
+      else if (letter === "h") found.push({ n: 0, released: at, sent: at, ended: null, outcome: null, error: "", held: true });
       else if (letter === "t") Object.assign(last, { ended: at, outcome: row[5], error: row[6] });
       else if (letter === "c") last.sent = at;
       else if (letter === "G") last.began = at;

@@ -2,7 +2,7 @@
 import { Approval } from "./approval.js";
 import { Attempts } from "./attempts.js";
 import { Dag } from "./dag.js";
-import { el, icon, toast } from "./dom.js";
+import { el, icon, prose, toast } from "./dom.js";
 import { Gantt } from "./gantt.js";
 import { Journal } from "./journal.js";
 import { Outcome } from "./outcome.js";
@@ -76,7 +76,7 @@ function tick() {
   find("took").textContent = duration(at);
   const said = why(store, state, at, past === null ? consumers : null);
   find("why").hidden = !said?.text;
-  find("why").textContent = said?.text ?? "";
+  find("why").replaceChildren(...prose(said?.text ?? ""));
   find("why").classList.toggle("warn", Boolean(said?.warn));
 }
 
