@@ -65,6 +65,11 @@ MESSAGES: dict[str, tuple[str, ...]] = {  # those that told too little
     "wrong API key": (f"{PEOPLE}::test_no_key_and_a_wrong_key_are_told_apart",),
     "unknown variable": ("test_settings.py::test_a_misspelt_variable_is_named_with_the_nearest_one",),
     "Ctrl-C in `watch`": (f"{PEOPLE}::test_watching_can_be_left_and_it_says_how_to_come_back",),
+    "unknown command": ("cli/test_main.py::test_a_misspelt_command_is_told_with_the_nearest_one",),
+    "misspelt kind of a task": (
+        "plans/test_faults.py::test_a_misspelt_kind_of_task_is_one_fault_in_the_words_of_the_document",
+    ),
+    "`watch` of a plan with a wait": (f"{PEOPLE}::test_the_picture_has_a_title_for_every_kind_of_task",),
     "Python 3.10": (f"{PEOPLE}::test_an_old_python_leaves_nothing_behind_that_a_new_one_would_stumble_over",),
 }
 
@@ -106,6 +111,15 @@ DASHBOARD: dict[str, tuple[str, ...]] = {
     "D16 empty pages recommend what is not seen there": (f"{OPERATOR}::test_an_empty_page_offers_what_shows_up_there",),
     "time in the queue is drawn as time with a worker": (
         "dashboard/test_run_page.py::test_time_in_the_queue_is_told_from_time_with_the_worker",
+    ),
+    "a wait is drawn as time with a worker": (
+        "dashboard/test_waits.py::test_a_task_is_approved_and_a_signal_is_sent_on_the_page",
+    ),
+    "a command in a sentence shows its backticks": (
+        "dashboard/test_waits.py::test_a_command_in_the_sentence_is_shown_as_one",
+    ),
+    "what undoes items of a map stands unconnected": (
+        "dashboard/test_layout.py::test_what_undoes_the_items_of_a_map_is_one_node_behind_it",
     ),
     "peers' rows of the table are as of what they publish": ("nothing to run: docs/comparison.md says so",),
 }
