@@ -199,7 +199,7 @@ def test_why_tells_the_decisions_of_a_run_and_of_one_ticket(cli: Cli) -> None:
     assert document["decisoes"][-1]["evento"] == "orchestration_closed"
     done = cli("why", STRANGE)
     assert "\x1b" not in done.stdout and "escavador_falha: failed for good with attempt 1" in done.stdout
-    assert cli("why", STRANGE, "falha").stdout.startswith("escavador_falha: erro, because ")
+    assert cli("why", STRANGE, "falha").stdout.startswith("escavador_falha: failed, because ")
     assert cli.json("why", STRANGE, "falha")["ticket_id"] == document["decisoes"][-2]["ticket_id"]
     assert cli("why", STRANGE, "nunca").returncode == 3
     assert cli("why", "nunca").returncode == 3
