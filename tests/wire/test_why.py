@@ -143,7 +143,7 @@ def test_a_failure_says_what_is_left_of_its_attempts_and_the_last_one_why_there_
     assert any("attempt 1 failed (error): fora do ar" in line for line in found)
     assert any(line.endswith(": 1 of 2 are used up") for line in found)
     assert "escavador_youtube: failed for good with attempt 2: fora do ar" in found
-    assert "it had 2 attempts, and all are used up" in found
+    assert "all of its attempts are used up: 2" in found
     assert now(story, 0) == "escavador_youtube: failed, because fora do ar"
     ended = told(story)[-1]
     assert ended["frase"] == "ended as failed"

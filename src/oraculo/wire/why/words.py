@@ -84,7 +84,7 @@ _SENTENCES: dict[str, tuple[str, str]] = {
                 "{names}: falhou de vez na tentativa {n}{by}: {error}"),
     "gave-up.final": ("the worker said that another attempt would not help",
                       "o worker disse que outra tentativa não adiantaria"),
-    "gave-up.spent": ("it had {most} attempts, and all are used up", "tinha {most} tentativas, e todas estão gastas"),
+    "gave-up.spent": ("all of its attempts are used up: {most}", "todas as suas tentativas estão gastas: {most}"),
     "requeued": ("{names}: given attempt {n}{by}, although its own are used up",
                  "{names}: recebeu a tentativa {n}{by}, embora as suas estejam gastas"),
     "withdrawn.realocado": ("{names}: attempt {n} taken back from {worker}, which is gone{by}",
