@@ -32,7 +32,9 @@ async def test_a_result_counts_with_the_token_of_its_ticket(place: str, tmp_path
         tokens, plans = oraculo.kernel_ports.tokens, oraculo.plans
         assert tokens is not None and plans is not None
         queue = told.state.plan.tasks[0].queue
-        (order,) = OrderWriter(codec.encode, (queue,), issue=tokens.issue).write(told.state, [(0, 1)], oraculo.now())
+        (order,) = OrderWriter(codec.encode, (queue,), issue=tokens.issue_for).write(
+            told.state, [(0, 1)], oraculo.now()
+        )
         ticket = codec.decode("ExecutionTicket", order.body)
         token = ticket["metadata"]["token"]
         assert order.headers is not None and order.headers[HEADER] == token
@@ -64,6 +66,6 @@ def _with(said: dict[str, Any], token: str | None, place: str) -> tuple[dict[str
 def test_in_json_a_ticket_is_an_order_with_its_token() -> None:
     told = story()
     assert told.state is not None
-    (order,) = OrderWriter(issue=lambda claim: f"token de {claim.message_id}").write(told.state, [(0, 1)], T0)
+    (order,) = OrderWriter(issue=lambda message_id, *_: f"token de {message_id}").write(told.state, [(0, 1)], T0)
     document = orjson.loads(order.body)
     assert document["token"] == f"token de {document['message_id']}" and "token" not in document["metadata"]

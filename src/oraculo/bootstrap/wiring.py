@@ -199,7 +199,7 @@ class Wiring:
         keys = await tokens_of(settings, store, self.clock, stack)
         tokens = None if settings.result_tokens == "off" else keys
         order_keys = None if settings.signatures.orders == "off" else keys
-        issue = None if tokens is None else tokens.issue
+        issue = None if tokens is None else tokens.issue_for
         sign = None if order_keys is None else order_keys.sign_order
         writer = OrderWriter(refer=refer, issue=issue, sign=sign)
         if codec is not None and codec.format == AVRO:

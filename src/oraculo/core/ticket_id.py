@@ -7,6 +7,7 @@ task's position, and 26 check bits so that a mistyped id is not taken for anothe
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from struct import Struct
 
 _CHECK_BITS = 26
@@ -26,6 +27,9 @@ def ticket_id(run: int, position: int) -> str:
     low = 0b10 << 62 | (run & 0xF) << (_POSITION_BITS + _CHECK_BITS) | position << _CHECK_BITS | _check(run, position)
     text = _HALVES.pack(high, low).hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+recent_ticket_id = lru_cache(8192)(ticket_id)  # for those who ask for the same id again shortly
 
 
 def plan_id(run: int) -> str:

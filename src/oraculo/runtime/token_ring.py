@@ -135,31 +135,45 @@ class TokenRing:
             return known[0]
         return self._remember(claim, signed(self._header, claim_text(claim), self._signing.sign).decode())
 
+    def issue_for(self, message_id: str, ticket: str, attempt: int, correlation_id: str) -> str:
+        """The token of the attempt that has this message_id."""
+        known = self._known(message_id)
+        return self.issue(TicketClaim(ticket, attempt, correlation_id)) if known is None else known[0]
+
     def prepare(self, claims: Iterable[TicketClaim]) -> Awaitable[None] | None:
         """Sign tokens of orders that go out soon; None when they are few. It is never needed: `issue` signs what was
         not prepared."""
         if self._sign_many is None:
             return None
-        wanted = [claim for claim in claims if self._known(claim.message_id) is None]
+        late, before = self._issued, self._issued_before
+        wanted: dict[str, TicketClaim] = {}
+        for claim in claims:
+            name = claim.message_id
+            if name not in late and name not in before:
+                wanted[name] = claim
         return self._prepared(wanted, self._sign_many) if len(wanted) >= PREPARED_MIN else None
 
-    async def _prepared(self, claims: list[TicketClaim], sign_many: SignMany) -> None:
+    async def _prepared(self, wanted: dict[str, TicketClaim], sign_many: SignMany) -> None:
         header, secret = self._header, self._secret
         try:
-            tokens = await asyncio.to_thread(sign_many, secret, header, [claim_text(claim) for claim in claims])
+            tokens = await asyncio.to_thread(sign_many, secret, header, list(map(claim_text, wanted.values())))
         except OSError as error:
             log.warning("tokens are signed in the event loop: the signing process failed", error=str(error))
             self._sign_many = None
             return
         if header == self._header:
-            for claim, token in zip(claims, tokens, strict=True):
-                self._remember(claim, token)
+            names = [claim.correlation_id for claim in wanted.values()]
+            self._issued.update(zip(wanted, zip(tokens, names, strict=True), strict=True))
+            self._forget_some()
 
     def _remember(self, claim: TicketClaim, token: str) -> str:
         self._issued[claim.message_id] = (token, claim.correlation_id)
+        self._forget_some()
+        return token
+
+    def _forget_some(self) -> None:
         if len(self._issued) >= REMEMBERED_MAX // 2:
             self._issued, self._issued_before = {}, self._issued
-        return token
 
     def _known(self, message_id: str) -> tuple[str, str] | None:
         return self._issued.get(message_id) or self._issued_before.get(message_id)

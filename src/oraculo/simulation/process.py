@@ -167,7 +167,7 @@ class Process:
             ModelNotifier(life, self.watch),
             observers=ObserverFanOut([projections] if breakers is not None else []),
             breakers=breakers,
-            writer=OrderWriter(issue=None if tokens is None else tokens.issue),
+            writer=OrderWriter(issue=None if tokens is None else tokens.issue_for),
             tokens=tokens,
             numbers=_Numbers(scene),
         )

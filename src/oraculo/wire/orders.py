@@ -12,7 +12,6 @@ from oraculo.ports.broker import Outgoing
 from oraculo.wire import payloads, trace_context
 from oraculo.wire.flow.orders import Encode, TicketDress
 from oraculo.wire.signatures import HEADER as SIGNATURE_HEADER
-from oraculo.wire.ticket_tokens import TicketClaim
 
 
 class OrderWriter:
@@ -55,4 +54,5 @@ class OrderWriter:
     def _token(self, state: Orchestration, position: int, attempt: int) -> str | None:
         if self._issue is None:
             return None
-        return self._issue(TicketClaim(ticket_id(state.run, position), attempt, state.correlation_id))
+        ticket = ticket_id(state.run, position)
+        return self._issue(f"{ticket}.{attempt}", ticket, attempt, state.correlation_id)

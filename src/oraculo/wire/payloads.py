@@ -14,13 +14,13 @@ from oraculo.core.consolidation import collected
 from oraculo.core.digests import digest_of
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import in_tenant, local_name, tenant_of
-from oraculo.core.ticket_id import parse_ticket_id, ticket_id
+from oraculo.core.ticket_id import parse_ticket_id, recent_ticket_id, ticket_id
 from oraculo.core.vocabulary import Kind, TipoEvento
 from oraculo.errors import WireError
 from oraculo.wire import names, strict_json, trace_context
 from oraculo.wire.mensagem import Mensagem, check_attempt
 from oraculo.wire.ticket_tokens import HEADER as TOKEN_HEADER
-from oraculo.wire.ticket_tokens import TicketClaim, looks_like_token
+from oraculo.wire.ticket_tokens import looks_like_token
 
 NO_HEADERS: Mapping[str, str] = {}
 WORK_MAX_MS = 366 * 86_400_000
@@ -29,7 +29,7 @@ _NAME_KEY = {Kind.COLETA: "fonte", Kind.EXECUCAO: "executador"}
 
 # Orchestration, position, until when → what an order says of its data instead of carrying them; None: it carries them.
 Refer = Callable[[Orchestration, int, datetime], dict[str, Any] | None]
-Issue = Callable[[TicketClaim], str]  # gives the token of an attempt
+Issue = Callable[[str, str, int, str], str]  # message_id, ticket, attempt, correlation_id → the token of the attempt
 
 
 def data_key(state: Orchestration, position: int) -> Any:
@@ -60,9 +60,10 @@ def orders(
     replies = (
         names.RESULTS if name is state.correlation_id else in_tenant(tenant_of(state.correlation_id), names.RESULTS)
     )
+    identify = ticket_id if issue is None else recent_ticket_id  # its token was prepared a moment ago
     for position, attempt in tickets:
         task = state.plan.tasks[position]
-        identity = ticket_id(state.run, position)
+        identity = identify(state.run, position)
         message_id = f"{identity}.{attempt}"
         parameters = orjson.Fragment(state.parameters(position))
         payload: dict[str, Any] = {_NAME_KEY[task.kind]: task.name, "parametros": parameters}
@@ -89,7 +90,7 @@ def orders(
         if state.traceparent is not None:
             envelope["traceparent"] = trace_of(state, position, attempt)
         if issue is not None:
-            envelope["token"] = issue(TicketClaim(identity, attempt, name))
+            envelope["token"] = issue(message_id, identity, attempt, name)
         yield task.queue, message_id, strict_json.compact(envelope)
 
 

@@ -68,10 +68,9 @@ class SigningProcess(SideProcess):
 
     def sign_many(self, secret: bytes, header: bytes, texts: Sequence[bytes]) -> list[str]:
         """The tokens that say this, in order. It blocks; OSError when the process is gone."""
-        parts = [REQUEST.pack(secret, len(header), len(texts)), header]
-        for text in texts:
-            parts += (LENGTH.pack(len(text)), text)
-        return self.request(b"".join(parts)).decode("ascii").split("\n")
+        lengths = struct.pack(f">{len(texts)}I", *map(len, texts))
+        request = b"".join((REQUEST.pack(secret, len(header), len(texts)), header, lengths, *texts))
+        return self.request(request).decode("ascii").split("\n")
 
 
 def read_exactly(pipe: IO[bytes], size: int) -> bytes:
@@ -87,7 +86,8 @@ def serve(inside: IO[bytes], outside: IO[bytes]) -> None:
     while request := inside.read(REQUEST.size):
         secret, header_length, count = REQUEST.unpack(request)
         header, sign = read_exactly(inside, header_length), private_key(secret).sign
-        texts = [read_exactly(inside, LENGTH.unpack(read_exactly(inside, LENGTH.size))[0]) for _ in range(count)]
+        lengths = struct.unpack(f">{count}I", read_exactly(inside, count * LENGTH.size))
+        texts = [read_exactly(inside, length) for length in lengths]
         answer = b"\n".join(signed(header, text, sign) for text in texts)
         outside.write(LENGTH.pack(len(answer)) + answer)
         outside.flush()

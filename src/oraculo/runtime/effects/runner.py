@@ -18,7 +18,7 @@ from oraculo.core.effects import AskPolicies, Begin, Effect, EndChildren, Evalua
 from oraculo.core.reasons import MESSAGE_REFUSED
 from oraculo.core.state import Orchestration
 from oraculo.core.tenants import local_name
-from oraculo.core.ticket_id import ticket_id
+from oraculo.core.ticket_id import recent_ticket_id, ticket_id
 from oraculo.errors import StoreError
 from oraculo.ports.broker import Outgoing
 from oraculo.ports.effects import EffectBacklog
@@ -310,7 +310,7 @@ class EffectRunner:
         if self._tokens is None:
             return None
         return self._tokens.prepare(
-            TicketClaim(ticket_id(one.run, one.position), one.attempt, local_name(one.state.correlation_id))
+            TicketClaim(recent_ticket_id(one.run, one.position), one.attempt, local_name(one.state.correlation_id))
             for one in owed
         )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from oraculo.adapters.sealing.codec import Sealing
 from oraculo.adapters.stores.instants import from_micros, from_micros_or_none, to_micros
 from oraculo.adapters.stores.postgres.arrays import Numbers, Texts, storable
-from oraculo.adapters.stores.postgres.connections import Connection, fetch
+from oraculo.adapters.stores.postgres.connections import Connection, Pool, fetch
 from oraculo.adapters.stores.sealed_rows import beyond, by_run, recorded, result_of
 from oraculo.adapters.stores.shared_sql import tail_condition
 from oraculo.adapters.stores.unique_key_rows import FORGET_ENDED, FORGET_OLD, MARK_FORGOTTEN, READ, holder_of
@@ -16,6 +17,7 @@ from oraculo.ports.journal import Key, Live, Recorded
 from oraculo.ports.unique_keys import KeyHolder
 from oraculo.wire.quarantine import ATTEMPTS_USED_UP
 
+PRUNE_BATCH_RUNS = 500
 _STEPS = "SELECT run, first, at, format, events, position FROM journal"
 
 
@@ -77,6 +79,18 @@ async def key_holder(connection: Connection, run: int) -> KeyHolder | None:
 
 
 _TABLES = ("journal", "results", "run_destinos", "run_rotulos", "run_origins", "idempotency_keys")
+
+
+async def prune_all(pool: Pool, before: datetime, limit: int, read: int | None) -> int:
+    """Forget orchestrations, some in each transaction."""
+    total = 0
+    while total < limit:
+        wanted = min(PRUNE_BATCH_RUNS, limit - total)
+        removed = await pool.write(partial(prune, before=before, limit=wanted, read=read))
+        total += removed
+        if removed < wanted:
+            break
+    return total
 
 
 async def prune(connection: Connection, before: datetime, limit: int, read: int | None) -> int:

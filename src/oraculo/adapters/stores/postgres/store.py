@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Self, TypeVar
 
 from oraculo.adapters.sealing.codec import Sealing
@@ -54,8 +53,6 @@ from oraculo.ports.token_keys import StoredTokenKey
 from oraculo.ports.unique_keys import KeyHolder
 
 T = TypeVar("T")
-
-PRUNE_BATCH_RUNS = 500
 
 
 class PostgresStore(
@@ -181,14 +178,7 @@ class PostgresStore(
         return await self._pool.read(lambda c: journal.key_holder(c, run))
 
     async def prune(self, before: datetime, limit: int, read: int | None = None) -> int:
-        total = 0
-        while total < limit:
-            wanted = min(PRUNE_BATCH_RUNS, limit - total)
-            removed = await self._pool.write(partial(journal.prune, before=before, limit=wanted, read=read))
-            total += removed
-            if removed < wanted:
-                break
-        return total
+        return await journal.prune_all(self._pool, before, limit, read)
 
     # -- catalogue -----------------------------------------------------------------------------------------------------
 
