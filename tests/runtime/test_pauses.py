@@ -34,6 +34,38 @@ class SteppedBroker(MemoryBroker):
         return await super().publish(messages)
 
 
+class FullBroker(MemoryBroker):
+    """Has no room until it is told that it has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_room, self.refused = False, 0
+
+    async def publish(self, messages: Sequence[Outgoing]) -> PublishReport:
+        if self.has_room:
+            return await super().publish(messages)
+        self.refused += 1
+        return PublishReport(no_room=messages, reason="full")
+
+
+async def test_what_the_broker_forgot_is_sent_again_although_a_pause_comes_first(tmp_path: Path) -> None:
+    async with Oraculo(settings_for(tmp_path), broker=MemoryBroker()) as oraculo:
+        one = {"fonte": "a", "timeout_s": 800}  # its time is not over while the test waits
+        await oraculo.submit({"coletas": [one], "correlation_id": "largo", "timeout_s": 900})
+        await until(lambda: _is_sent(oraculo), "the order is confirmed")
+    broker = FullBroker()
+    async with Oraculo(settings_for(tmp_path), broker=broker) as oraculo:
+        await until(lambda: broker.refused > 0, "the order is tried again")
+        assert await oraculo.pauses.pause("largo", "manutenção", LOCAL)
+        broker.has_room = True
+        assert await oraculo.pauses.resume("largo", "", LOCAL)
+        await until(lambda: _waits(broker), "the order is sent again")
+
+
+async def _waits(broker: MemoryBroker) -> bool:
+    return (await broker.backlog("escavador_a")).waiting == 1
+
+
 async def test_ten_thousand_orders_that_a_pause_cuts_in_two_are_all_sent_once(tmp_path: Path) -> None:
     broker = SteppedBroker()
     async with Oraculo(settings_for(tmp_path), broker=broker) as oraculo:

@@ -47,6 +47,7 @@ class OwedOrder:
     since: datetime
     message: Outgoing | None = None
     pauses: int = 0  # that its orchestration had behind it when the order was taken
+    was_running: bool = False  # when it was taken: the broker forgot it, and it is sent again
     maybe_sent: bool = False  # before a pause, by an earlier one of the same attempt
 
     @property

@@ -157,7 +157,7 @@ class EffectRunner:
         pauses, pacer = state.pauses, self._pacer
         for position, attempt in tickets:
             since = state.tickets[position].dispatched_at if attempt == 1 else None
-            owed = OwedOrder(state, position, attempt, since or now, None, pauses)
+            owed = OwedOrder(state, position, attempt, since or now, None, pauses, state.tickets[position].running)
             if ceiling is not None:
                 score = score_of(state, position, owed.since, self._clock, self._priorities)
                 owed.maybe_sent = ceiling.add(owed.order, score, owed)
@@ -218,7 +218,12 @@ class EffectRunner:
     def _is_recalled(self, owed: OwedOrder) -> bool:
         """Return whether it may not go now: its orchestration was paused after it was taken, and asks for it anew when
         it goes on; or its destination is paused, or its breaker open, and it is kept until that is over."""
-        return owed.pauses < self._recalls.get(owed.run, 0) or self._held.take(owed)
+        return self._is_asked_anew(owed) or self._held.take(owed)
+
+    def _is_asked_anew(self, owed: OwedOrder) -> bool:
+        """Return whether a pause recalled it. An order of a ticket that is running is not owed, and no resume asks for
+        it: it goes in any case, as it does in a recovery while the orchestration is paused."""
+        return not owed.was_running and owed.pauses < self._recalls.get(owed.run, 0)
 
     def _take_back(self, owed: OwedOrder) -> bool:
         """Return whether it may not go now; if it was never sent, it takes no place under the ceiling meanwhile."""
@@ -244,8 +249,7 @@ class EffectRunner:
         if self._gate is not None and self._gate.holds(queue):
             return None
         for owed in self._held.of(queue):
-            recalled = owed.pauses < self._recalls.get(owed.run, 0)
-            if not recalled and await self._all_wanted([owed]):
+            if not self._is_asked_anew(owed) and await self._all_wanted([owed]):
                 return owed.order
             self._held.drop(owed)
         return None
