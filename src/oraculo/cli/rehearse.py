@@ -32,7 +32,8 @@ def test_{slug}() -> None:
     played = rehearse(read(RECORDED))
     assert played.differences == []
     assert played.result["status"] == {status!r}
-{more}'''
+{more}    assert played.digest == "{digest}", "an answer is not the one that was recorded"
+'''
 
 
 def _ended(correlation_id: str) -> list[Recorded]:
@@ -95,4 +96,6 @@ def _source(name: str, slug: str, steps: list[Recorded], played: Rehearsal) -> s
     if played.result.get("saida") is not None:
         more += f'    assert played.result["saida"] == {pformat(played.result["saida"], width=110)}\n'
     shown = repr(name)[1:-1].replace('"', "'")
-    return _TEST.format(name=shown, slug=slug, lines=lines, status=played.result["status"], more=more)
+    return _TEST.format(
+        name=shown, slug=slug, lines=lines, status=played.result["status"], more=more, digest=played.digest
+    )
