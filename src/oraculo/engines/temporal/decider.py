@@ -34,7 +34,8 @@ from oraculo.runtime.kernel.transaction import Transaction
 
 @dataclass(slots=True)
 class Launch:
-    """A workflow that is to begin; `in_steps`: with more than its first step, which it has to read."""
+    """A workflow that is to begin; `in_steps`: it reads its steps from the journal, and gives way where there are
+    none."""
 
     state: Orchestration
     started: OrchestrationStarted
@@ -88,7 +89,8 @@ class WorkflowDecider:
         for done in made:
             started = done.events[0]
             if isinstance(started, OrchestrationStarted):
-                self.launches.append(Launch(done.state, started, done.at, work.key, len(made) > 1))
+                in_steps = len(made) > 1 or done.state.plan.unique is not None  # counts only when it is written
+                self.launches.append(Launch(done.state, started, done.at, work.key, in_steps))
             done.effects = []
         return outcome
 

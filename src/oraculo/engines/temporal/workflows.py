@@ -54,8 +54,8 @@ class Workflows:
         return {one.state.run: error for one, error in zip(launches, found, strict=True) if error is not None}
 
     async def _begin(self, launch: Launch) -> EngineUnavailableError | None:
-        """Begin one. A plan that is too large to travel, or a retry with what it takes over, is read from the journal;
-        a workflow that does not find it there was never accepted, and gives way."""
+        """Begin one. A plan that is too large to travel, a retry with what it takes over, or a request that exists once
+        is read from the journal; a workflow that does not find it there was never accepted, and gives way."""
         state = launch.state
         key = None if launch.key is None else (launch.key.key, launch.key.fingerprint)
         begin = WorkflowInput(state.run, launch.at, launch.started, 0, key, self._connection.marked)
