@@ -94,7 +94,7 @@ async def test_every_table_but_the_number_of_the_schema_is_bound_for_its_owner_t
             "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
             " AND NOT (relrowsecurity AND relforcerowsecurity)"
         )
-        assert await cursor.fetchall() == [("schema_version",)]  # another: give it policies, as migration 25 does
+        assert await cursor.fetchall() == [("schema_version",)]  # another: give it policies, as migration 24 does
 
 
 @pytest.mark.parametrize("tenant", TENANTS)

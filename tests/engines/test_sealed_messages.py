@@ -121,7 +121,7 @@ async def test_a_payload_has_the_key_of_the_tenant_of_its_workflow(tmp_path: Pat
 class SealedCelery(OnCeleryAndRedis):
     def __init__(self, folder: Path, key: str) -> None:
         self.key = key
-        super().__init__(folder, database=9)
+        super().__init__(folder)
 
     def settings(self) -> dict[str, str]:
         return {**super().settings(), **({"ORACULO_DATA_KEY": self.key} if self.key else {})}
