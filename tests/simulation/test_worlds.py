@@ -43,6 +43,7 @@ ONCE_FAILED = [
         205566,
         "an undoing that failed could not be requeued, because an output had been asked for before",
     ),
+    ("ceiling-masked", 1203, "an order was released and its run paused in one transaction"),
     ("ceiling-masked", 50199, "the check forgot what an order had waited before its run was paused"),
 ]
 

@@ -154,7 +154,7 @@ class EffectRunner:
         ceiling = self._ceiling if state.plan.profile.has_ceiling else None
         if state.pauses:
             tickets = self._not_under_way(state, tickets)
-        pauses, pacer = state.pauses, self._pacer
+        pauses, pacer = state.pauses - (state.paused is not None), self._pacer  # its pause may follow in this commit
         for position, attempt in tickets:
             since = state.tickets[position].dispatched_at if attempt == 1 else None
             owed = OwedOrder(state, position, attempt, since or now, None, pauses, state.tickets[position].running)
