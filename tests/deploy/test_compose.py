@@ -23,7 +23,8 @@ PROFILES = {
     "elk": {"elasticsearch", "elk-template", "logstash", "filebeat", "kibana"},
     "workers": {"worker"},
 }
-SECRETS = ("ORACULO_API_KEY", "POSTGRES", "MONGODB", "RABBITMQ", "REDIS", "NATS", "GRAFANA")
+SERVERS = ("POSTGRES", "MONGODB", "RABBITMQ", "REDIS", "NATS", "GRAFANA")
+ASKED_FOR = ("ORACULO_API_KEY", *(f"{name}_PASSWORD" for name in SERVERS))
 ENDS = {"migrate", "topics", "elk-template"}  # they run once
 
 
@@ -62,14 +63,15 @@ class TestSecrets:
     def test_without_values_it_says_which_are_missing_and_how_to_get_them(self) -> None:
         done = compose("--env-file", str(ROOT / ".env.example"))
         assert done.returncode == 1
-        for name in SECRETS:
-            assert f"required variable {name}" in done.stderr
+        for name in ASKED_FOR:
+            assert f"required variable {name} is" in done.stderr
         assert "run deploy/compose/init-env.sh" in done.stderr
 
     def test_the_script_makes_all_of_them_random_and_unreadable_to_others(self, secrets: Path) -> None:
         lines = secrets.read_text().splitlines()
         made = dict(line.split("=", 1) for line in lines if line and line[0] != "#")
-        assert len(made) == len(SECRETS) == len(set(made.values()))
+        assert set(made) == {*ASKED_FOR, "POSTGRES_SUPERUSER_PASSWORD"}
+        assert len(set(made.values())) == len(made)
         assert all(len(value) == 48 for value in made.values())
         assert secrets.stat().st_mode & 0o077 == 0
 
@@ -80,6 +82,14 @@ class TestSecrets:
         assert done.returncode == 1
         assert ".env exists already" in done.stderr
         assert secrets.read_text() == before
+
+    def test_a_file_of_an_earlier_release_is_enough(self, secrets: Path, tmp_path: Path) -> None:
+        """It has no superuser of PostgreSQL, and its volume needs none."""
+        earlier = tmp_path / ".env"
+        lines = secrets.read_text().splitlines(keepends=True)
+        earlier.write_text("".join(line for line in lines if "SUPERUSER" not in line))
+        environment = project(earlier, "--profile=fluxo-c")["services"]["postgres"]["environment"]
+        assert environment["POSTGRES_PASSWORD"] == "", "with which the image makes no new volume"
 
     def test_no_password_is_written_into_a_file_of_the_repository(self, secrets: Path) -> None:
         for name, service in everything(secrets).items():
@@ -121,6 +131,21 @@ class TestProfiles:
             (chosen.temporal.host, "temporal"),
         ):
             assert server in text
+
+    def test_oraculo_and_temporal_are_not_the_superuser_of_postgresql(self, secrets: Path) -> None:
+        found = project(secrets, "--env-file", str(ROOT / "deploy/compose/fluxo-c.env"))["services"]
+        given = dict(line.split("=", 1) for line in secrets.read_text().splitlines() if line[:1].isupper())
+        server, temporal = (found[name]["environment"] for name in ("postgres", "temporal"))
+        assert (server["POSTGRES_USER"], server["POSTGRES_PASSWORD"]) == (
+            "postgres",
+            given["POSTGRES_SUPERUSER_PASSWORD"],
+        )
+        assert (temporal["POSTGRES_USER"], temporal["POSTGRES_PWD"]) == ("oraculo", given["POSTGRES_PASSWORD"])
+        assert server["ORACULO_PASSWORD"] == given["POSTGRES_PASSWORD"]
+        others = {name: one for name, one in found.items() if name != "postgres"}
+        assert given["POSTGRES_SUPERUSER_PASSWORD"] not in json.dumps(others)
+        scripts = [one["source"] for one in found["postgres"]["volumes"] if "initdb.d" in one["target"]]
+        assert [Path(one).name for one in scripts] == ["role.sql"]
 
     def test_any_other_setting_comes_from_a_file_of_its_own(self, secrets: Path, tmp_path: Path) -> None:
         own, chosen = tmp_path / "own.env", tmp_path / "chosen.env"
