@@ -17,6 +17,7 @@ from api.conftest import settings_for
 from core.given import RUN, T0, Story, coleta, plan
 from oraculo.core.policies import PolicyFinding, PolicyPoint
 from oraculo.core.policing import owed
+from oraculo.core.sentences import say_optional
 from oraculo.core.vocabulary import Status
 from oraculo.ports.policies import PolicyDocument, PolicyEngineStatus
 from oraculo.runtime.policies.asking import Policies, PolicyOptions
@@ -296,6 +297,29 @@ async def test_closed_means_closed_while_opa_is_away_and_open_is_said(tmp_path: 
                 state = await until(partial(sent, oraculo, name))
                 assert [one.findings[0].allowed for one in state.policy.findings] == [True, True]
                 assert all("cannot be reached" in one.findings[0].error for one in state.policy.findings)
+
+
+async def test_a_refusal_for_want_of_an_answer_says_so_once_and_names_the_setting(tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    pairs = "some i in numbers.range(1, 4000); some j in numbers.range(1, 4000); i * j > 0"
+    for name in ("p", "q"):
+        text = f"package casa.{name}\nimport rego.v1\nallow if count([1 | {pairs}]) > 0\n"
+        (rules / f"{name}.rego").write_text(text)
+    settings = settings_for(
+        tmp_path,
+        ORACULO_POLICIES=f"embedded:{rules}",
+        ORACULO_POLICIES_TIMEOUT_S="0.1",
+        ORACULO_POLICIES_PLAN="casa.p,casa.q",
+        **{f"ORACULO_POLICIES_{point}": "" for point in ("TICKET", "ALLOCATION", "RESULT")},
+    )
+    async with Oraculo(settings) as oraculo:
+        await oraculo.submit(request_of("tarde"))
+        state = await until(partial(ended, oraculo, "tarde"))
+    error = "casa.p, casa.q: no answer in 0.1 s (ORACULO_POLICIES_TIMEOUT_S)"
+    assert state.status is Status.ERRO
+    assert say_optional(state.tickets[0].reason, "en") == f"the policies could not be asked: {error}"
+    assert state.policy.findings[0].findings[0].error == error
 
 
 async def ended(oraculo: Oraculo, name: str) -> Any:

@@ -15,7 +15,7 @@ from golden_journals.journals import Golden, all_of_them
 from oraculo.core import events as ev
 from oraculo.core.allocations import Allocation, AllocationMethod, Candidate, NotChosen
 from oraculo.core.commands import AllocateTicket, Judge, WithdrawTicket
-from oraculo.core.policies import PolicyFinding, PolicyPoint, PolicySource, PolicyViolation
+from oraculo.core.policies import THE_PLAN, PolicyFinding, PolicyPoint, PolicySource, PolicyViolation
 from oraculo.core.replay import rebuild
 from oraculo.core.sentences import Language
 from oraculo.core.ticket_id import ticket_id
@@ -191,6 +191,17 @@ def test_a_verdict_that_could_not_be_had_and_let_pass_says_so() -> None:
         Judge(PolicyPoint.TICKET, [(0, 0)], [PolicyFinding(0, True, error="no answer in 1 s")], PolicySource("opa")), 1
     )
     assert any("allowed, although they could not be asked: no answer in 1 s" in line for line in lines(story))
+
+
+def test_a_verdict_that_could_not_be_had_and_refuses_says_so() -> None:
+    wanted = plan(1)
+    wanted.policies = (PolicyPoint.PLAN,)
+    story = Story(wanted)
+    late = PolicyFinding(THE_PLAN, False, error="p: no answer in 1 s")
+    story.do(Judge(PolicyPoint.PLAN, [(THE_PLAN, 0)], [late], PolicySource("embedded")), 1)
+    why = "policies (plan): the plan refused, because they could not be asked: p: no answer in 1 s"
+    assert why in lines(story)
+    assert any("recusado, porque não puderam ser consultadas: p: " in line for line in lines(story, language="pt"))
 
 
 def test_what_stands_behind_a_fan_in_says_who_is_missing_and_why_it_may_start() -> None:

@@ -178,7 +178,7 @@ class EmbeddedPolicies:
         except TimeoutError:
             await self._end()
             self._restarts += 1
-            self._error = f"no answer in {self._timeout_s:g} s"
+            self._error = f"no answer in {self._timeout_s:g} s (ORACULO_POLICIES_TIMEOUT_S)"
             return PolicyDocument(error=self._error, kind="timeout")
         except (OSError, asyncio.IncompleteReadError):
             said = await self._end()

@@ -26,7 +26,7 @@ def finding_of(
     """What all packages together say of one ticket; None: yes, and nothing more. A package that could not be asked
     refuses, unless it fails open."""
     found = PolicyFinding(ticket, True)
-    errors: list[str] = []
+    errors: dict[str, list[str]] = {}  # what went wrong → with which packages
     for package, document, fails in zip(packages, documents, fails_open, strict=True):
         error = document.error
         if not error:
@@ -39,12 +39,13 @@ def finding_of(
                 found.warnings += warnings
                 found.allowed &= allowed
         if error:
-            errors.append(f"{package}: {error}")
+            errors.setdefault(error, []).append(package)
             found.allowed &= fails
     if not errors and found.allowed and not found.warnings and not found.violations:
         return None
     found.violations, found.warnings = found.violations[:VIOLATIONS_MAX], found.warnings[:VIOLATIONS_MAX]
-    found.error = redaction.redact("; ".join(errors), 2 * TEXT_MAX_CHARS)
+    said = [f"{', '.join(names)}: {error}" for error, names in errors.items()]
+    found.error = redaction.redact("; ".join(said), 2 * TEXT_MAX_CHARS)
     return found
 
 

@@ -148,6 +148,8 @@ def judged(telling: Telling, event: ev.PolicyEvaluated) -> DecisionTold | None:
 
 def _verdict(telling: Telling, findings: Sequence[PolicyFinding]) -> str:
     refused = next((one for one in findings if not one.allowed), None)
+    if refused is not None and refused.error and not refused.violations:
+        return telling.say("policy.closed", text=refused.error)
     if refused is not None:
         return telling.say("policy.refused", text=text_of(refused))
     undecided = next((one for one in findings if one.error), None)

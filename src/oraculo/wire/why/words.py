@@ -108,6 +108,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
     "policy.plan": ("the plan", "o plano"),
     "policy.allowed": ("allowed", "permitido"),
     "policy.refused": ("refused: {text}", "recusado: {text}"),
+    "policy.closed": ("refused, because they could not be asked: {text}",
+                      "recusado, porque não puderam ser consultadas: {text}"),
     "policy.open": ("allowed, although they could not be asked: {text}",
                     "permitido, embora não pudessem ser consultadas: {text}"),
     "policy.warned": ("allowed, with warnings", "permitido, com avisos"),
