@@ -71,6 +71,21 @@ SECURED: dict[str, Any] = {  # who is let in, by which means, and files that pod
     "resultTokens": "require",
     "signatures": {"results": "require", "requests": "accept", "orders": "require"},
     "sharedVolume": {"existingClaim": "shared"},
+    "config": {
+        "spiffe": {
+            "enabled": True,
+            "trustDomain": "casa.example",
+            "identities": [
+                {
+                    "id": "spiffe://casa.example/ns/trabalho/sa/escavador",
+                    "role": "trabalhador",
+                    "queues": ["escavador_youtube"],
+                    "tenant": "acme",
+                },
+                {"id": "spiffe://casa.example/ns/sala/sa/painel", "role": "leitor"},
+            ],
+        }
+    },
     "components": {
         "worker": {
             "classes": {

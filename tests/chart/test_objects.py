@@ -17,6 +17,7 @@ from tools.servers import helm
 from chart import rendering
 from chart.rendering import API_KEY, EVERYTHING, FILES, RELEASE, SCALED, SECURED, kind, merged
 from oraculo import __version__
+from oraculo.api.spiffe import SpiffeIdentities
 from oraculo.settings import settings
 from oraculo.wire.flow.topic_table import needs_of
 from oraculo.wire.flow.topics import Topics
@@ -232,21 +233,63 @@ def test_values_arrive_as_settings(tmp_path: Path) -> None:
     assert known.broker == f"kafka://a:9093/?{options}"
 
 
+@pytest.mark.parametrize(
+    ("values", "failures", "probe_s", "probe_max_s"),
+    [
+        ({}, 5, 30, 60),
+        ({"failMax": 9, "timeoutSeconds": 120, "recoveryTimeoutSeconds": 7}, 9, 7, 120),
+        ({"enabled": False, "failMax": 9}, 0, 30, 600),  # the defaults of the settings: no breaker
+    ],
+)
+def test_breakers_arrive_as_settings(values: dict[str, Any], failures: int, probe_s: float, probe_max_s: float) -> None:
+    given = merged(SECRETS, {"config": {"circuitBreaker": values}})
+    known = settings.load(rendering.variables(rendering.objects(given)), None)
+    breaker = known.breaker
+    assert (breaker.failures, breaker.probe_s, breaker.probe_max_s) == (failures, probe_s, probe_max_s)
+    assert known.opa.breaker is values.get("enabled", True)
+    if failures:
+        assert (known.opa.breaker_failures, known.opa.breaker_reset_s) == (failures, probe_max_s)
+
+
+@pytest.mark.parametrize(
+    ("values", "enabled", "near"),
+    [
+        ({}, True, 0.8),
+        ({"proactiveMonitoringEnabled": False, "alertThresholdPercent": 0.5}, False, 0.5),
+        ({"alertThresholdPercent": 0.5, "deadlineWarningThreshold": 0.9}, True, 0.9),
+    ],
+)
+def test_service_levels_arrive_as_settings(values: dict[str, Any], enabled: bool, near: float) -> None:
+    known = settings.load(rendering.variables(rendering.objects(merged(SECRETS, {"config": {"sla": values}}))), None)
+    assert (known.sla.enabled, known.sla.near) == (enabled, near)
+
+
 def environment_of(objects: list[dict[str, Any]], name: str, folder: Path) -> dict[str, str]:
     """The variables of the first container of a Deployment; files of TLS are in `folder` instead."""
     (container, *_) = kind(objects, "Deployment", name)["spec"]["template"]["spec"]["containers"]
     written = {one["name"]: one["value"] for one in container["env"] if "value" in one}
     found = {"ORACULO_API_KEY": API_KEY, "KAFKA_SASL_USERNAME": "ana", **rendering.variables(objects), **written}
-    return {key: value.replace("/etc/oraculo/tls", str(folder)) for key, value in found.items()}
+    folders = re.compile("/etc/oraculo/(tls|spiffe)(?=/)")
+    return {key: folders.sub(str(folder), value) for key, value in found.items()}
 
 
 def test_tls_users_and_tokens_arrive_as_settings(tmp_path: Path) -> None:
     for name in ("tls.crt", "tls.key", "ca.crt", "clients.crt"):
         (tmp_path / name).touch()
     objects = found_in("secured")
+    given = kind(objects, "ConfigMap", f"{RELEASE}-identities")["data"]
+    (tmp_path / "identities.toml").write_text(given["identities.toml"])
+    ids = SpiffeIdentities(str(tmp_path / "identities.toml"))
+    worker_of = ids.actor_of("spiffe://casa.example/ns/trabalho/sa/escavador")
+    reader = ids.actor_of("spiffe://casa.example/ns/sala/sa/painel")
+    assert worker_of is not None
+    assert reader is not None
+    assert (worker_of.tenant, worker_of.queues) == ("acme", frozenset({"espaco_acme.escavador_youtube"}))
+    assert (reader.tenant, reader.queues) == ("default", None)
     for name in (RELEASE, f"{RELEASE}-engine"):
         known = settings.load(environment_of(objects, name, tmp_path), None)
         tls = known.tls
+        assert tls.spiffe == f"{tmp_path}/identities.toml"
         files = (f"{tmp_path}/tls.crt", f"{tmp_path}/tls.key", f"{tmp_path}/clients.crt", "optional")
         assert (tls.cert, tls.key, tls.client_ca, tls.client) == files
         assert (known.url, known.result_tokens) == ("https://oraculo.example", "require")
@@ -259,6 +302,7 @@ def test_tls_users_and_tokens_arrive_as_settings(tmp_path: Path) -> None:
         assert (signed.results, signed.requests, signed.orders) == ("require", "accept", "require")
         assert known.unknown == ()
     worker = settings.load(environment_of(objects, f"{RELEASE}-worker-acme", tmp_path), None)
+    assert worker.tls.spiffe == ""
     assert worker.url == f"https://{RELEASE}.{rendering.NAMESPACE}.svc:8000"
     assert (worker.tls.cert, worker.tls.url_ca, worker.tenant) == ("", f"{tmp_path}/ca.crt", "acme")
     policy = kind(objects, "NetworkPolicy")["spec"]
@@ -411,7 +455,8 @@ def test_rules_and_dashboard_are_the_projects_own() -> None:
 
 
 def test_kafka_topics_are_those_of_the_command() -> None:
-    values = {"topics": {"manage": "strimzi"}, "config": {"kafka": {"ticketsTopic": "meus.tickets"}}}
+    kafka, sla = {"ticketsTopic": "meus.tickets"}, {"proactiveMonitoringEnabled": False}
+    values = {"topics": {"manage": "strimzi"}, "config": {"kafka": kafka, "sla": sla}}
     objects = rendering.objects(merged(SECRETS, values))
     made = {one["spec"]["topicName"]: one for one in objects if one["kind"] == "KafkaTopic"}
     wanted = needs_of(Topics(tickets="meus.tickets"))
@@ -419,7 +464,8 @@ def test_kafka_topics_are_those_of_the_command() -> None:
         need.name: (need.partitions, round(need.retention.total_seconds() * 1000)) for need in wanted
     }
     assert made["meus.tickets.dlq"]["metadata"]["name"] == "meus-tickets-dlq"
-    with_sla = merged(SECRETS, values, {"settings": {"ORACULO_SLA": "true", "SLA_ALERTS_TOPIC": "meus.alertas"}})
+    told = {"config": {"sla": {"proactiveMonitoringEnabled": True}}, "settings": {"SLA_ALERTS_TOPIC": "meus.alertas"}}
+    with_sla = merged(SECRETS, values, told)
     alerted = {one["spec"]["topicName"] for one in rendering.objects(with_sla) if one["kind"] == "KafkaTopic"}
     assert alerted - made.keys() == {"meus.alertas", "sla.violations", "sla.budgets", "sla.freeze.events"}
     assert not [one for one in objects if one["kind"] == "Job" and one["metadata"]["name"].endswith("topics")]

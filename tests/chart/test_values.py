@@ -7,10 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import yaml
 from tools.chart import generate
-from tools.chart.values import Value, read
+from tools.chart.values import CHART, Value, read
 
-from chart.rendering import API_KEY, EVERYTHING, KNOWN_APIS, SCALED, SECURED, RenderError, merged, text
+from chart.rendering import (
+    API_KEY,
+    EVERYTHING,
+    KNOWN_APIS,
+    SCALED,
+    SECURED,
+    RenderError,
+    merged,
+    objects,
+    pod_specs,
+    text,
+    variables,
+)
 
 BASE: dict[str, Any] = {"secrets": {"apiKey": API_KEY}}
 DEMO: dict[str, Any] = {
@@ -25,6 +38,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "scaled": merged(EVERYTHING, SCALED),
     "workers by processor time": merged(EVERYTHING, {"components": {"worker": {"autoscaling": {"enabled": True}}}}),
     "secured": merged(EVERYTHING, SECURED),
+    "secured, no identities": merged(EVERYTHING, SECURED, {"config": {"spiffe": {"enabled": False}}}),
     "one pod": merged(BASE, DEMO),
     "one pod, other servers": merged(BASE, {"replicaCount": 1, "autoscaling": {"enabled": False}}),
     "existing secret": {"secrets": {"existingSecret": "there"}},
@@ -33,6 +47,38 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 MARKED = ("everything", "scaled", "workers by processor time", "secured", "one pod")
 WITHOUT_CLUSTER = {"secrets.check"}  # tests/kubernetes shows its effect: there has to be a cluster to ask
+NO_EFFECT = "No effect in Oráculo"
+NOT_IN_ORACULO = {  # values of the original that this version has nothing for; their explanations say so, and why
+    "serviceVersion",
+    "kafka.schemasBasePath",
+    "mongodb.collectionTickets",
+    "mongodb.collectionWorkflows",
+    "scheduler.enableMlEnhancedScheduling",
+    "scheduler.preemption.retryPreemptedTasks",
+    "scheduler.affinity.cacheTtlSeconds",
+    "sla.checkIntervalSeconds",
+    "sla.budgetCriticalThreshold",
+    *(f"slaManagement.{name}" for name in ("enabled", "host", "port", "timeoutSeconds", "cacheTtlSeconds")),
+    *(f"serviceRegistry.{name}" for name in ("host", "port", "timeoutSeconds", "maxResults", "cacheTtlSeconds")),
+    "retry.backoffCoefficient",
+    "circuitBreaker.redisRecoveryTimeoutSeconds",
+    "compensation",
+    "ml.driftDetectionEnabled",
+    "ml.driftBaselineEnabled",
+    "ml.backfillErrors",
+    "spiffe.jwtAudience",
+    "spiffe.fallbackAllowed",
+    "spiffe.serviceRegistryJwtAudience",
+}
+IN_OBJECTS = {  # no variable of theirs is read: they decide about other variables, volumes or annotations
+    "observability.otelEnabled",
+    "spiffe.enabled",
+    "spiffe.socketPath",
+    "spiffe.trustDomain",
+    "spiffe.enableX509",
+    "vault.enabled",
+}
+ALSO = {"POD_NAMESPACE", "PROMETHEUS_PORT"}  # for programs beside it; the original has them
 OTHER: dict[str, Any] = {  # where another value cannot be guessed
     "keda.triggers": [{"type": "cron", "metadata": {}}],
     "brokers.urls": ["amqp://another"],
@@ -48,6 +94,8 @@ OTHER: dict[str, Any] = {  # where another value cannot be guessed
     "networkPolicy.webhooks.except": ["192.0.2.0/24"],
     "networkPolicy.egress": [{"ports": [{"port": 4711}]}],
     "config.compensation": {"maxRetries": 3},
+    "config.spiffe.identities": [{"id": "spiffe://casa.example/another", "role": "leitor"}],
+    "config.spiffe.trustDomain": "another.example",  # contradicts identities of the other
     "settings": {"ORACULO_MAX_OPEN": 5},
     "config.redis.clusterNodes": "redis:7000",
     "secrets.existingSecret": "another",  # would hide all other secrets
@@ -110,6 +158,31 @@ def encoded(value: Any) -> str:
 
 def test_readme_and_schema_are_as_the_values_say() -> None:
     assert generate.main(["--check"]) == 0
+
+
+def environment_rows() -> list[dict[str, Any]]:
+    """The table of values and their variables."""
+    found: list[dict[str, Any]] = yaml.safe_load((CHART / "files" / "environment.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def test_a_value_of_the_original_is_read_or_says_that_it_is_not() -> None:
+    unread = {row["key"] for row in environment_rows() if not generate.READ.intersection(row["set"])}
+    assert unread | {"compensation"} == NOT_IN_ORACULO | IN_OBJECTS
+    said = {one.key for one in read() if NO_EFFECT in one.text}
+    assert said == {f"config.{key}" for key in NOT_IN_ORACULO}
+
+
+@pytest.mark.parametrize("world", MARKED)
+def test_a_variable_that_is_rendered_is_a_setting_or_declared(world: str) -> None:
+    found = objects(WORLDS[world])
+    rendered = set(variables(found))
+    for _, spec in pod_specs(found):
+        for container in (*spec.get("initContainers", ()), *spec["containers"]):
+            rendered |= {one["name"] for one in container.get("env", ())}
+    assert "ORACULO_HOST" in rendered
+    original = {name for row in environment_rows() for name in row["set"]}
+    assert rendered - generate.READ - original - ALSO == set()
 
 
 @pytest.mark.timeout(300)
@@ -197,6 +270,14 @@ def test_a_mistyped_value_is_named(values: dict[str, Any], said: str) -> None:
         (
             {"tls": {"existingSecret": "there", "clientCertificates": "required"}},
             "tls.clientCertificates is required, and startupProbe is httpGet",
+        ),
+        (
+            {"config": SECURED["config"]},
+            "config.spiffe.identities needs tls.clientCertificates: they are shown in certificates",
+        ),
+        (
+            merged(SECURED, {"config": {"spiffe": {"trustDomain": "outra.example"}}}),
+            "config.spiffe.identities[0] is not of config.spiffe.trustDomain outra.example",
         ),
         ({"settings": {"HTTPS_PROXY": "http://ana:segredo@proxy"}}, "HTTPS_PROXY has a password"),
     ],

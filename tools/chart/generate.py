@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from tools.chart.values import CHART, Value, read
 
-from oraculo.settings.settings import VARIABLES
+from oraculo.settings.settings import COLLECTOR_VARIABLES, VARIABLES
 from oraculo.wire import names
 from oraculo.wire.flow.topic_table import MESSAGE_MAX_BYTES, needs_of
 from oraculo.wire.flow.topics import Topics
@@ -27,7 +27,8 @@ TOPIC_KEYS = {
     "incidents": "incidentsTopic",
 }
 SLA_TOPIC_SETTINGS = {"SLA_ALERTS_TOPIC", "SLA_VIOLATIONS_TOPIC", "SLA_BUDGETS_TOPIC", "SLA_FREEZE_EVENTS_TOPIC"}
-READ_BY_LIBRARIES = {"PGSSLMODE"}  # libpq reads it
+READ_BY_LIBRARIES = {"PGSSLMODE", "OTEL_RESOURCE_ATTRIBUTES"}  # of libpq, of the SDK of OpenTelemetry
+READ = {variable.name for variable in (*VARIABLES, *COLLECTOR_VARIABLES)} | READ_BY_LIBRARIES
 HEAD = """\
 <!-- Made by tools/chart/generate.py from values.yaml: change it there. -->
 # Chart orchestrator-dynamic
@@ -60,7 +61,8 @@ ENVIRONMENT = """
 ## Values and environment variables
 
 The variables keep the names of the original service. Those in **bold** are read by this version of Oráculo; the others
-are there for programs beside it that read the same names, and change nothing in Oráculo.
+are there for programs beside it that read the same names, and change nothing in Oráculo. Where none of a value is read,
+the value changes objects of the chart, or the table above says *No effect in Oráculo*, and why.
 
 | value | variables |
 |---|---|
@@ -107,8 +109,7 @@ def readme(values: list[Value]) -> str:
 
 
 def _variable(name: str) -> str:
-    known = {variable.name for variable in VARIABLES} | READ_BY_LIBRARIES
-    return f"**`{name}`**" if name in known else f"`{name}`"
+    return f"**`{name}`**" if name in READ else f"`{name}`"
 
 
 def _default(default: Any) -> str:

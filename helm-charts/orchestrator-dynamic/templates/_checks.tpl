@@ -61,6 +61,18 @@
 {{- fail (printf "tls.clientCertificates is required, and %s is httpGet: the kubelet shows no certificate. Use optional, or another kind of probe" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- if include "oraculo.spiffeIdentities" . -}}
+{{- if not .Values.tls.clientCertificates -}}
+{{- fail "config.spiffe.identities needs tls.clientCertificates: they are shown in certificates" -}}
+{{- end -}}
+{{- range $index, $identity := .Values.config.spiffe.identities -}}
+{{- with $.Values.config.spiffe.trustDomain -}}
+{{- if not (hasPrefix (printf "spiffe://%s/" .) $identity.id) -}}
+{{- fail (printf "config.spiffe.identities[%d] is not of config.spiffe.trustDomain %s: %s" $index . $identity.id) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $name, $value := include "oraculo.environment" . | fromYaml -}}
 {{- if regexMatch "^[a-z+]+://[^/@]*:[^/@]+@" $value -}}
 {{- fail (printf "%s has a password, and would be in the ConfigMap: put it into a Secret, which extraEnv names" $name) -}}

@@ -31,6 +31,8 @@
 {{- range $index, $name := $row.set -}}
 {{- if and $row.divide (gt $index 0) -}}
 {{- $_ := set $made $name (include "oraculo.text" (divf (float64 $value) (float64 $row.divide))) -}}
+{{- else if and $row.as (gt $index 0) -}}
+{{- $_ := set $made $name (printf $row.as $text) -}}
 {{- else -}}
 {{- $_ := set $made $name $text -}}
 {{- end -}}
@@ -93,6 +95,11 @@
 {{/* Where a file of the Secret of TLS is, by its key. */}}
 {{- define "oraculo.tlsFile" -}}/etc/oraculo/tls/{{ . }}{{- end -}}
 
+{{/* Not empty where workloads are let in by their SPIFFE ID. */}}
+{{- define "oraculo.spiffeIdentities" -}}
+{{- with .Values.config.spiffe -}}{{- if and .enabled .enableX509 .identities -}}true{{- end -}}{{- end -}}
+{{- end -}}
+
 {{/* The variables of TLS: only pods that serve have the key. */}}
 {{- define "oraculo.tlsEnvironment" -}}
 {{- $tls := .Values.tls -}}
@@ -101,6 +108,9 @@
 {{- if $tls.clientCertificates }}
 - {name: ORACULO_TLS_CLIENT_CA, value: {{ include "oraculo.tlsFile" $tls.clientCaKey }}}
 - {name: ORACULO_TLS_CLIENT, value: {{ $tls.clientCertificates }}}
+{{- end }}
+{{- if include "oraculo.spiffeIdentities" . }}
+- {name: ORACULO_SPIFFE_IDENTITIES, value: /etc/oraculo/spiffe/identities.toml}
 {{- end }}
 {{- end -}}
 

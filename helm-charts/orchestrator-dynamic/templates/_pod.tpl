@@ -60,6 +60,9 @@ volumeMounts:
   {{- if include "oraculo.mountsTls" (list $root .component) }}
   - {name: tls, mountPath: /etc/oraculo/tls, readOnly: true}
   {{- end }}
+  {{- if and (include "oraculo.spiffeIdentities" $root) (include "oraculo.serves" .component) }}
+  - {name: identities, mountPath: /etc/oraculo/spiffe, readOnly: true}
+  {{- end }}
   {{- with $root.Values.certificates.existingSecret }}
   - {name: certificates, mountPath: {{ $root.Values.certificates.mountPath }}, readOnly: true}
   {{- end }}
@@ -174,6 +177,9 @@ volumes:
       {{- if not (include "oraculo.serves" .component) }}
       items: [{key: {{ $root.Values.tls.caKey }}, path: {{ $root.Values.tls.caKey }}}]
       {{- end }}
+  {{- end }}
+  {{- if and (include "oraculo.spiffeIdentities" $root) (include "oraculo.serves" .component) }}
+  - {name: identities, configMap: {name: {{ include "oraculo.partname" (list $root "identities") }}}}
   {{- end }}
   {{- with $root.Values.certificates.existingSecret }}
   - {name: certificates, secret: {secretName: {{ . }}}}
