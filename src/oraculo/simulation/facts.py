@@ -65,7 +65,7 @@ class Seen:
     status: Status = Status.PENDENTE
     dados: bytes = b"null"
     released_at: datetime | None = None  # of its first attempt
-    closed_at: datetime | None = None
+    closed_at: datetime | None = None  # on the clock, whether it was paused or not
     taken: bool = False  # a broker confirmed one of its orders
     spare: bool = False  # it was closed because nothing needed it any more
 

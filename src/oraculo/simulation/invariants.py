@@ -142,7 +142,7 @@ class CheckedJournal:
                 self.maps.ended(event, self.tickets, self.gates, at)
                 self.close(position, status)
             case ev.LoopEnded(position, status):
-                self.loops.ended(event, self.tickets, at)
+                self.loops.ended(event, self.tickets, at, self.at)
                 self.close(position, status)
             case ev.CancelRequested() | ev.ApprovalRefused():
                 self.cancelled, self.asked = True, False
@@ -338,7 +338,7 @@ class CheckedJournal:
         if ticket.phase == "closed":
             self.wrong("a closed ticket never moves", f"ticket {position} closed again as {status.value}")
         self.children.closed(self.plan, position, ticket)
-        ticket.phase, ticket.status, ticket.closed_at, ticket.spare = "closed", status, at, spare and not doomed
+        ticket.phase, ticket.status, ticket.closed_at, ticket.spare = "closed", status, self.at, spare and not doomed
 
     # -- gates, endings, notices -------------------------------------------------------------------------------------
 

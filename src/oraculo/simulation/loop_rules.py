@@ -99,7 +99,8 @@ class LoopRules:
         known = self._of_round.get(position)
         return known is not None and tickets[known.owner].phase == "closed"
 
-    def ended(self, event: ev.LoopEnded, tickets: Sequence[Seen], at: datetime) -> None:
+    def ended(self, event: ev.LoopEnded, tickets: Sequence[Seen], at: datetime, clock: datetime | None) -> None:
+        """Check the end of a loop; `clock` is what the clock shows at `at`, on which its rounds have closed."""
         known, phase = self.by_owner.get(event.ticket), tickets[event.ticket].phase
         if known is None or phase not in (GROWN, ASKED, STOPPED, SPENT):
             self._wrong(RULE, f"loop {event.ticket} ended while {phase}")
@@ -111,9 +112,9 @@ class LoopRules:
         elif phase == SPENT:
             expected = last.status if known.spec.continues else Status.ERRO
         elif last.status is Status.TIMEOUT:  # who looks late finds both out of time, round and loop
-            expected = Status.TIMEOUT if late and last.closed_at == at else Status.ERRO
+            expected = Status.TIMEOUT if late and last.closed_at == clock else Status.ERRO
         elif last.status is Status.ERRO:
-            expected = event.status if late and last.closed_at == at else Status.ERRO  # an answer that was quicker
+            expected = event.status if late and last.closed_at == clock else Status.ERRO  # an answer that was quicker
         else:
             expected = Status.TIMEOUT
         wrongly = phase == STOPPED and self.condition(known, tickets) is not True
