@@ -17,6 +17,7 @@ from core.test_flow import made, node
 from core.test_named_tasks import DEFAULTS
 from databases import database, opened
 from oraculo.adapters.clock import MonotonicClock
+from oraculo.core.commands import PauseRun, ResumeRun
 from oraculo.core.vocabulary import RiskBand
 from oraculo.ports.catalogue import Query, Summary
 from oraculo.ports.store import SharedStore
@@ -155,6 +156,40 @@ async def test_one_that_was_replaced_lets_nothing_out(fleet: Fleet) -> None:
     await write(alive, plan(2).started)
     await first.round()
     assert (first.active, ordered.new(), first.held_back) == (False, [], 0)
+
+
+async def test_one_that_gets_it_back_counts_what_went_meanwhile(fleet: Fleet) -> None:
+    client, still, other = await fleet.store(), await fleet.store(MOMENT), await fleet.store()
+    (first, ordered), (second, meanwhile) = fleet.scheduler(still), fleet.scheduler(other)
+    await first.round()
+    assert first.active
+    async with asyncio.timeout(DEADLINE_S):
+        while not second.active:
+            await second.round()
+    calm, hot = plan(2), plan(5, RiskBand.CRITICAL)
+    await write(client, calm.started)
+    await second.round()
+    assert meanwhile.new() == attempts(calm, 0, 1)
+    await write(client, hot.started)
+    await other.leave()
+    await first.round()  # it stood still, and was never told that it had lost the duty
+    assert ordered.new() == [*attempts(calm, 0, 1), *attempts(hot, 0)]
+
+
+async def test_what_was_let_out_before_a_pause_is_counted_by_who_takes_over(fleet: Fleet) -> None:
+    before, after = await fleet.store(), await fleet.store()
+    (first, ordered), (second, again) = fleet.scheduler(before), fleet.scheduler(after)
+    calm, other, hot = plan(2), plan(1), plan(2, RiskBand.CRITICAL)
+    await write(before, calm.started)
+    await first.round()
+    await write(before, calm.do(PauseRun("espera")), other.started)
+    await first.round()
+    assert ordered.new() == [*attempts(calm, 0, 1), *attempts(other, 0)]
+    await write(before, calm.do(ResumeRun("segue")), hot.started)
+    await before.leave()
+    await second.round()
+    assert sorted(again.new()) == sorted([*attempts(calm, 0, 1), *attempts(other, 0)])
+    assert second.held_back == 2
 
 
 async def test_what_celery_lost_is_sent_again_and_takes_no_more_room(fleet: Fleet) -> None:

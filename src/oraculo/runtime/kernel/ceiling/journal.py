@@ -74,6 +74,7 @@ class JournalCeiling:
         self._ceiling: ConcurrencyCeiling[Order] = ConcurrencyCeiling(self._limit)
         self._states: dict[int, Orchestration] = {}  # plans that have not ended
         self._sent: dict[Order, float] = {}  # let out, and owed when we looked last → when it was handed on
+        self._note = ""  # as this process wrote or found it last
         self._read = 0  # the journal, up to this position
         self._tick_at = 0.0
 
@@ -104,7 +105,7 @@ class JournalCeiling:
         if note is None:
             self._begin_anew()
             return False
-        if not self.active:
+        if not self.active or note != self._note:  # another process had the duty while this one stood still
             await self._take_over(note)
         more = await self._read_on()
         now = asyncio.get_running_loop().time()
@@ -120,6 +121,7 @@ class JournalCeiling:
     async def _take_over(self, note: str) -> None:
         """Count what is running, and what was let out as long as it is owed: the latter is sent again at once."""
         self._begin_anew()
+        self._note = note
         self._read = (await self._store.lag(0)).end
         async for state in open_limited(self._store):
             self._states[state.run] = state
@@ -185,18 +187,24 @@ class JournalCeiling:
         self._ceiling.add(order, score_of(state, position, since or self._clock.now(), self._clock), order)
 
     def _wanted(self, order: Order) -> bool:
+        return self._owed(order) and self._states[order[0]].paused is None
+
+    def _owed(self, order: Order) -> bool:
+        """Return whether it is not confirmed; while its run is paused, a worker may have it all the same."""
         run, position, attempt = order
         state = self._states.get(run)
-        return state is not None and state.paused is None and state.owes_order(position, attempt)
+        return state is not None and state.owes_order(position, attempt)
 
     # -- what may go -------------------------------------------------------------------------------------------------
 
     async def _let_out(self, now: float) -> None:
         due = self._ceiling.due(self._wanted)
         if due:
-            self._sent = {order: at for order, at in self._sent.items() if self._wanted(order)}
+            self._sent = {order: at for order, at in self._sent.items() if self._owed(order)}
             self._sent |= dict.fromkeys(due, now)
-            await self._store.note_duty(DUTY, orjson.dumps(list(self._sent)).decode())
+            note = orjson.dumps(list(self._sent)).decode()
+            await self._store.note_duty(DUTY, note)
+            self._note = note
             self._hand_over(due)
 
     def _send_again(self, now: float) -> None:
