@@ -29,6 +29,9 @@ class Caller:
         self.server = server
         self._http = httpx2.Client(base_url=server.url, trust_env=False, timeout=60)
 
+    def close(self) -> None:
+        self._http.close()
+
     def ask(self, method: str, path: str, status: int, **options: Any) -> Any:
         answer = self._http.request(method, path, **options)
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
@@ -101,7 +104,9 @@ class Caller:
 def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     server = Server(tmp_path_factory.mktemp("contract"), [])
     server.up()
-    yield Caller(server)
+    one = Caller(server)
+    yield one
+    one.close()
     server.kill()
 
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, WebSocketRoute
 
 from api.conftest import assert_problem, client_of, settings_for
-from oraculo.api import auth
+from oraculo.api import auth, credentials
 from oraculo.api.access import OPEN_ROUTES, GuardedRoute, need_of, needs
 from oraculo.api.app import ROUTERS, create_app
 from oraculo.cli import main
@@ -68,7 +68,8 @@ async def test_what_lacks_the_scope_is_refused_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = Actor("ana", LOCAL.kind, "default", frozenset({Scope.RUN_READ}))
-    monkeypatch.setattr(auth, "LOCAL", reader)
+    for module in (auth, credentials):
+        monkeypatch.setattr(module, "LOCAL", reader)
     route = GuardedRoute("/do/{what}", guarded, methods=["POST"])
     app = create_app(Oraculo(settings_for(tmp_path)), routers=[*ROUTERS, router_of(route)])
     async with client_of(app) as client:

@@ -108,6 +108,7 @@ BY_HAND: list[tuple[set[str], list[str]]] = [
         [
             "POST /api/v1/queues/{}/lease", "PUT /api/v1/queues/{}/schema",
             "POST /api/v1/workers", "PUT /api/v1/workers/{}/heartbeat", "DELETE /api/v1/workers/{}",
+            "POST /api/v1/workers/heartbeats",
             "POST /api/v1/leases/{}/extend", "POST /api/v1/leases/{}/release",
             "DELETE /api/v1/leases/{}", "POST /api/v1/results", "PATCH /api/v1/tickets/{}/status",
             "GET /api/v1/order-data/{}",

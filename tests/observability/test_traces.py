@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -162,6 +163,7 @@ async def test_a_trace_goes_on_after_a_restart(tmp_path: Path) -> None:
             inside = context.child(sent, "1111111111111111")  # a span of a worker that knows of traces
             await second.engine.submit([result(accepted.run, "b", inside)])
             assert (await second.result("x", wait=10)) is not None
+        await asyncio.to_thread(receiver.until, lambda seen: bool(seen.named("orchestration_workflow.run")))
         workflow = one(receiver.named("orchestration_workflow.run"))
         assert workflow.parent == ""
         tickets = receiver.named("ticket_execution")

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -160,7 +161,10 @@ class Server:
         self._process = None
 
     def freeze(self) -> None:
+        """Every process of it stands still when this returns, also on a busy machine."""
         self._signal(signal.SIGSTOP)
+        while self._process is not None and not set(_states(self._process.pid)) <= {"T", "Z"}:
+            time.sleep(0.01)
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
@@ -187,3 +191,12 @@ class Server:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
+
+
+def _states(group: int) -> Iterator[str]:
+    """The states of the threads of all processes of a group, as /proc has them."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(file.read_text().rpartition(")")[2].split()[2]) == group:
+                for thread in file.parent.glob("task/*/stat"):
+                    yield thread.read_text().rpartition(")")[2].split()[0]
