@@ -62,6 +62,7 @@ async def test_nothing_confirmed_is_lost_when_the_server_is_killed_while_publish
         await until(lambda: len(confirmed) > before)
         stop.set()
         await publishing
+        assert broker.health().reconnects == 3
         found: set[bytes] = set()
         while batch := await broker.fetch("fila", limit=5000, wait=0):
             found.update(delivery.body for delivery in batch)
