@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import weakref
 from collections.abc import Mapping, Sequence
 from multiprocessing import get_context
 from pathlib import Path
@@ -62,6 +63,7 @@ class Forked:
         self._process.start()
         writer.close()
         self.stdout: TextIO = open(os.dup(reader.fileno()))  # noqa: SIM115
+        weakref.finalize(self, self.stdout.close)  # nobody waits for a process that ended by itself
         reader.close()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
