@@ -1,4 +1,8 @@
-"""Appending a batch to SQLite: one JSON text per table.
+"""Appending a batch to SQLite: one statement per table.
+
+The rows of a table travel as one JSON text that `json_each` takes apart, one row alone as parameters. Documents are
+never part of that JSON, where SQLite would read and write them several times: those of a table are one value, and the
+rows say where in it theirs is.
 
 `statements` runs in the event loop and copies the states as they are after their steps; `apply` runs in the writer
 thread and touches nothing but the copies.
@@ -6,7 +10,8 @@ thread and touches nothing but the copies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import apsw
 import orjson
@@ -22,48 +27,94 @@ from oraculo.errors import StoreUnavailableError
 from oraculo.ports.journal import Batch
 from oraculo.wire import records
 
-_JOURNAL = f"""
+_ROW_BY_ROW = re.compile(r"substr\(\?2, value->>(\d+), value->>\d+\)|(?:\bj\.)?\bvalue->>(\d+)")
+_ALL_ROWS = re.compile(r"\s*\bFROM json_each\(\?1\)(?: AS j)?")
+
+Statement = tuple[str, tuple[object, ...], int | None]  # SQL, its parameters, how many rows it must change
+
+
+class Change:
+    """One statement for the rows of a table: `sql` takes all of them as JSON, and the documents of all as the second
+    parameter. Its form for a single row takes the columns of that row. `exact`: it must change as many as it is given.
+    """
+
+    def __init__(self, sql: str, *, exact: bool = False) -> None:
+        self._many = sql
+        self._one = _ROW_BY_ROW.sub(lambda found: f"?{int(found[1] or found[2]) + 1}", _ALL_ROWS.sub("", sql))
+        self._exact = exact
+
+    def of(self, rows: Sequence[Sequence[object]]) -> Statement:
+        count = len(rows) if self._exact else None
+        if len(rows) == 1:
+            return self._one, tuple(rows[0]), count
+        return self._many, (orjson.dumps(rows).decode(),), count
+
+    def with_documents(self, rows: Sequence[Sequence[object]], documents: Sequence[bytes]) -> Statement:
+        """As `of`; the document of each row comes after its other columns."""
+        if len(rows) == 1:
+            return self._one, (*rows[0], documents[0]), 1
+        start, places = 1, []
+        for row, document in zip(rows, documents, strict=True):
+            places.append([*row, start, len(document)])
+            start += len(document)
+        return self._many, (orjson.dumps(places).decode(), b"".join(documents)), len(rows)
+
+
+_JOURNAL = Change(f"""
 INSERT INTO journal (run, first, at, events, format)
-SELECT value->>0, value->>1, value->>2, value->>3, {records.FORMAT} FROM json_each(?)"""
-_NEW_RUNS = """
+SELECT value->>0, value->>1, value->>2, CAST(substr(?2, value->>3, value->>4) AS TEXT), {records.FORMAT}
+FROM json_each(?1)""")
+_NEW_RUNS = Change(
+    """
 INSERT INTO runs (run, status, version, closed_at, wake_at, owes, open, failed, total,
                   correlation_id, fingerprint, tipo, created_at, deadline, owner, rotulos, tenant, limited)
 SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8,
        value->>10, value->>11, value->>12, value->>13, value->>14, value->>15, value->>16,
-       value->>17, value->>18 FROM json_each(?)"""
-_DESTINOS = "INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?)"
-_LABELS = "INSERT INTO run_rotulos (rotulo, run) SELECT value->>0, value->>1 FROM json_each(?)"
-_ORIGINS = "INSERT INTO run_origins (origin, run) SELECT value->>0, value->>1 FROM json_each(?)"
-_FAILURES = """
+       value->>17, value->>18 FROM json_each(?1)""",
+    exact=True,
+)
+_DESTINOS = Change("INSERT OR IGNORE INTO run_destinos (destino, run) SELECT value->>0, value->>1 FROM json_each(?1)")
+_LABELS = Change("INSERT INTO run_rotulos (rotulo, run) SELECT value->>0, value->>1 FROM json_each(?1)")
+_ORIGINS = Change("INSERT INTO run_origins (origin, run) SELECT value->>0, value->>1 FROM json_each(?1)")
+_FAILURES = Change("""
 UPDATE run_destinos SET failed = j.value->>2
-FROM json_each(?) AS j WHERE destino = j.value->>0 AND run_destinos.run = j.value->>1"""
+FROM json_each(?1) AS j WHERE destino = j.value->>0 AND run_destinos.run = j.value->>1""")
 # The version that the step was decided on is part of the condition: a step that lost a race changes nothing.
-_RUNS = """
+_RUNS = Change(
+    """
 UPDATE runs SET status = j.value->>1, version = j.value->>2, closed_at = j.value->>3, wake_at = j.value->>4,
                 owes = j.value->>5, open = j.value->>6, failed = j.value->>7, total = j.value->>8
-FROM json_each(?) AS j WHERE runs.run = j.value->>0 AND runs.version = j.value->>9"""
-_PAUSES = """
+FROM json_each(?1) AS j WHERE runs.run = j.value->>0 AND runs.version = j.value->>9""",
+    exact=True,
+)
+_PAUSES = Change("""
 UPDATE runs SET deadline = j.value->>1, paused_at = j.value->>2
-FROM json_each(?) AS j WHERE runs.run = j.value->>0"""
-_RESULTS = "INSERT INTO results (run, body) SELECT value->>0, value->>1 FROM json_each(?)"
-_KEYS = """
+FROM json_each(?1) AS j WHERE runs.run = j.value->>0""")
+_RESULTS = Change("""
+INSERT INTO results (run, body)
+SELECT value->>0, CAST(substr(?2, value->>1, value->>2) AS TEXT) FROM json_each(?1)""")
+_KEYS = Change(
+    """
 INSERT INTO idempotency_keys (key, fingerprint, run, at)
-SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?)"""
-_HOLDERS = f"""
+SELECT value->>0, value->>1, value->>2, value->>3 FROM json_each(?1)""",
+    exact=True,
+)
+_HOLDERS = Change(
+    f"""
 INSERT INTO unique_keys ({unique_key_rows.UNIQUE_KEY_COLUMNS})
 SELECT value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7
-FROM json_each(?) WHERE true
-ON CONFLICT (run) DO UPDATE SET {unique_key_rows.UPSERT}"""
-_COUNTS = """
-INSERT INTO counters (queue, verdict, count) SELECT value->>0, value->>1, value->>2 FROM json_each(?) WHERE true
-ON CONFLICT (queue, verdict) DO UPDATE SET count = count + excluded.count"""
+FROM json_each(?1) WHERE true
+ON CONFLICT (run) DO UPDATE SET {unique_key_rows.UPSERT}""",
+    exact=True,
+)
+_COUNTS = Change("""
+INSERT INTO counters (queue, verdict, count) SELECT value->>0, value->>1, value->>2 FROM json_each(?1) WHERE true
+ON CONFLICT (queue, verdict) DO UPDATE SET count = count + excluded.count""")
 _DEAD = """
 INSERT INTO dead_letters (queue, reason, detail, correlation_id, headers, body, at, tenant)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _KEYS_HELD = "SELECT count(*) FROM data_keys WHERE id IN (SELECT value FROM json_each(?)) AND wrapped IS NOT NULL"
-
-Statement = tuple[str, str, int | None]  # SQL, rows as JSON, how many rows it must change
 
 
 class Statements:
@@ -76,7 +127,8 @@ class Statements:
 
 
 def statements(batch: Batch, sealing: Sealing) -> Statements:
-    journal: list[bytes] = []
+    journal: list[tuple[int, int, int]] = []
+    events: list[bytes] = []
     new: list[list[object]] = []
     changed: list[list[object]] = []
     destinos: list[list[object]] = []
@@ -89,11 +141,12 @@ def statements(batch: Batch, sealing: Sealing) -> Statements:
     requeued: set[int] = set()
     for step in batch.steps:
         state = step.state
-        events = records.encode(step.events)
+        text = records.encode(step.events)
         if sealing.on:
             place = sealed_rows.step_place(state.run, step.first)
-            events = _quoted(sealing.seal_text(tenant_of(state.correlation_id), place, events))
-        journal.append(b"[%d,%d,%d,%b]" % (state.run, step.first, to_micros(step.at), events))
+            text = sealing.seal_text(tenant_of(state.correlation_id), place, text).encode()
+        journal.append((state.run, step.first, to_micros(step.at)))
+        events.append(text)
         if state.run not in latest:
             latest[state.run] = (state, step.first - 1)
             if isinstance(step.events[0], OrchestrationStarted):
@@ -119,26 +172,24 @@ def statements(batch: Batch, sealing: Sealing) -> Statements:
         if row[7] or run in requeued:
             failures.extend([queue, run, count] for queue, count in shared_sql.failures(state).items())
     at = to_micros(batch.at)
-    tables: list[tuple[str, Sequence[Sequence[object]], bool]] = [
-        (_NEW_RUNS, new, True),
-        (_DESTINOS, destinos, False),
-        (_LABELS, labels, False),
-        (_ORIGINS, origins, False),
-        (_FAILURES, failures, False),
-        (_RUNS, changed, True),
-        (_PAUSES, pauses, False),
-        (_KEYS, [[key.key, key.fingerprint, key.run, at] for key in batch.keys], True),
-        (_HOLDERS, [unique_key_rows.row_of(one) for one in batch.holders.values()], True),
-        (_COUNTS, [[queue, verdict, count] for (queue, verdict), count in batch.counts.items()], False),
+    tables: list[tuple[Change, Sequence[Sequence[object]]]] = [
+        (_NEW_RUNS, new),
+        (_DESTINOS, destinos),
+        (_LABELS, labels),
+        (_ORIGINS, origins),
+        (_FAILURES, failures),
+        (_RUNS, changed),
+        (_PAUSES, pauses),
+        (_KEYS, [(key.key, key.fingerprint, key.run, at) for key in batch.keys]),
+        (_HOLDERS, [unique_key_rows.row_of(one) for one in batch.holders.values()]),
+        (_COUNTS, [(queue, verdict, count) for (queue, verdict), count in batch.counts.items()]),
     ]
-    rows: list[Statement] = [
-        (sql, orjson.dumps(table).decode(), len(table) if exact else None) for sql, table, exact in tables if table
-    ]
-    # Documents are JSON already: they are put in as they are, and SQLite, on the other core, takes them apart.
-    results = [b"[%d,%b]" % (run, body) for run, body in sealed_results(batch, latest, sealing)]
-    for sql, documents in ((_JOURNAL, journal), (_RESULTS, results)):
-        if documents:
-            rows.append((sql, f"[{b','.join(documents).decode()}]", len(documents)))
+    rows = [change.of(table) for change, table in tables if table]
+    if journal:
+        rows.append(_JOURNAL.with_documents(journal, events))
+    if batch.results:
+        results = sealed_results(batch, latest, sealing)
+        rows.append(_RESULTS.with_documents([(run,) for run in batch.results], results))
     dead: list[tuple[object, ...]] = [
         (d.queue, d.reason, detail, d.correlation_id, headers, body, at, d.tenant)
         for d in batch.dead
@@ -148,21 +199,13 @@ def statements(batch: Batch, sealing: Sealing) -> Statements:
     return Statements(rows, dead, used)
 
 
-def sealed_results(
-    batch: Batch, states: Mapping[int, tuple[Orchestration, int]], sealing: Sealing
-) -> Iterator[tuple[int, bytes]]:
-    """(run, result) as JSON."""
-    for run, body in batch.results.items():
-        if sealing.on:
-            tenant = tenant_of(states[run][0].correlation_id)
-            yield run, _quoted(sealing.seal_text(tenant, sealed_rows.result_place(run), body))
-        else:
-            yield run, body
-
-
-def _quoted(text: str) -> bytes:
-    """As JSON; a sealed text has nothing in it that needs escaping."""
-    return b'"%b"' % text.encode()
+def sealed_results(batch: Batch, states: Mapping[int, tuple[Orchestration, int]], sealing: Sealing) -> Sequence[bytes]:
+    if not sealing.on:
+        return list(batch.results.values())
+    return [
+        sealing.seal_text(tenant_of(states[run][0].correlation_id), sealed_rows.result_place(run), body).encode()
+        for run, body in batch.results.items()
+    ]
 
 
 def apply(connection: apsw.Connection, what: Statements) -> None:
@@ -170,8 +213,8 @@ def apply(connection: apsw.Connection, what: Statements) -> None:
     try:
         if what.keys and fetch(connection, _KEYS_HELD, (json_list(what.keys),))[0][0] != len(what.keys):
             raise StoreUnavailableError("the key of a tenant was forgotten meanwhile")
-        for sql, rows, expected in what.rows:
-            connection.execute(sql, (rows,))
+        for sql, parameters, expected in what.rows:
+            connection.execute(sql, parameters)
             if expected is not None and connection.changes() != expected:
                 raise StoreUnavailableError(
                     f"{connection.changes()} of {expected} rows were written: another process changed an orchestration"
