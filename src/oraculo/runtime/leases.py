@@ -66,6 +66,7 @@ class HttpLeases:
         self.workers: dict[str, WorkerSeen] = {}
         self._unplaced: deque[tuple[Work, RecordResult]] = deque(maxlen=UNPLACED_MAX_ANSWERS)
         self._queues_remembered = 0
+        self._last_place: tuple[object, str] = (None, "")  # what the last answer said of its worker, and its queue
 
     def __len__(self) -> int:
         return len(self._leases)
@@ -100,23 +101,29 @@ class HttpLeases:
         answer = work.command
         if not isinstance(answer, RecordResult) or answer.kind is None:
             return
-        tenant, queue = tenant_of(work.queue), work.served
-        if not queue:
-            if answer.name is None:
-                self._unplaced.append((work, answer))
-                return
-            queue = self._names.of(answer.kind, answer.name)
-        self._heard_at(queue_in(tenant, queue) or "", work, answer)
+        said = (work.queue, work.served, answer.kind, answer.name)
+        known, queue = self._last_place
+        if said != known:  # answers of one queue come many in a row
+            queue = work.served
+            if not queue:
+                if answer.name is None:
+                    self._unplaced.append((work, answer))
+                    return
+                queue = self._names.of(answer.kind, answer.name)
+            queue = queue_in(tenant_of(work.queue), queue) or ""
+            queue = queue if names.is_queue_name(queue) else ""  # a worker may call its source anything
+            self._last_place = (said, queue)
+        self._heard_at(queue, work, answer)
 
     def _heard_at(self, queue: str, work: Work, answer: RecordResult) -> None:
-        if not names.is_queue_name(queue):  # a worker may call its source anything
+        if not queue:
             return
         if self.registry is not None:
             self.registry.heard(work)
         seen = self._remembered(work.worker or f"({queue})", queue, "broker")
         if seen is not None:
             seen.answered += 1
-            seen.take(answer, self._clock.now())
+            seen.take(answer, seen.last_seen)
 
     async def _place(self) -> None:
         """See where workers work that say it neither by a queue nor by a name, as plain executors do: by the tickets

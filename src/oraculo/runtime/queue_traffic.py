@@ -27,24 +27,21 @@ class OneWay:
         self._slices: deque[tuple[int, Counter[str]]] = deque()
 
     def add(self, counts: Mapping[str, int]) -> None:
-        known = {queue if self._knows(queue) else OTHER_QUEUES: 0 for queue in counts}
-        for queue, count in counts.items():
-            known[queue if queue in known else OTHER_QUEUES] += count
-        self.total.update(known)
         number = int(self._now() / SLICE_S)
         if not self._slices or self._slices[-1][0] != number:
             self._slices.append((number, Counter()))
             self._forget(number)
-        self._slices[-1][1].update(known)
+        total, of_slice = self.total, self._slices[-1][1]
+        for queue, count in counts.items():
+            known = queue if queue in total or len(total) < QUEUES_MAX else OTHER_QUEUES
+            total[known] += count
+            of_slice[known] += count
 
     def per_second(self, queue: str) -> float:
         """Over the last minute, or since the start where that is less ago."""
         self._forget(int(self._now() / SLICE_S))
         length = min(WINDOW_S, max(SLICE_S, self._now() - self._began))
         return sum(counts[queue] for _, counts in self._slices) / length
-
-    def _knows(self, queue: str) -> bool:
-        return queue in self.total or len(self.total) < QUEUES_MAX
 
     def _forget(self, number: int) -> None:
         while self._slices and self._slices[0][0] <= number - WINDOW_S / SLICE_S:
@@ -59,11 +56,13 @@ class QueueTraffic:
         self.answered = OneWay(now)
 
     def saw(self, batch: Batch, events: EventsByType) -> None:
-        sent: Counter[str] = Counter()
-        answered: Counter[str] = Counter()
+        sent: dict[str, int] = {}  # plain ones: most commits are small, and a Counter costs more than what it counts
+        answered: dict[str, int] = {}
         for step, event in events.get(ev.DispatchConfirmed, ()):
             tasks = step.state.plan.tasks
-            sent.update(tasks[position].queue for position, _attempt in event.tickets)
+            for position, _attempt in event.tickets:
+                queue = tasks[position].queue
+                sent[queue] = sent.get(queue, 0) + 1
         for step, event in events.get(ev.TicketConcluded, ()):
             self._answer(step, event.ticket, event.attempt, sent, answered)
         for kind in FAILURES:
@@ -76,9 +75,9 @@ class QueueTraffic:
             self.answered.add(answered)
 
     @staticmethod
-    def _answer(step: Step, position: int, attempt: int, sent: Counter[str], answered: Counter[str]) -> None:
+    def _answer(step: Step, position: int, attempt: int, sent: dict[str, int], answered: dict[str, int]) -> None:
         """An answer that came before its confirmation was recorded says that the order had arrived."""
         queue = step.state.plan.tasks[position].queue
-        answered[queue] += 1
+        answered[queue] = answered.get(queue, 0) + 1
         if not step.state.tickets[position].confirmed >> attempt & 1:
-            sent[queue] += 1
+            sent[queue] = sent.get(queue, 0) + 1

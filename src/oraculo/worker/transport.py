@@ -109,7 +109,8 @@ class QueueWatch:
 
     def heard(self, deliveries: Sequence[Delivery]) -> None:
         self.fetches += 1
-        self._taken.update(delivery.broker for delivery in deliveries)
+        for delivery in deliveries:
+            self._taken[delivery.broker] += 1
 
     def taken(self, broker: str | None = None) -> int:
         return self._taken.total() if broker is None else self._taken[broker] + self._taken[""]

@@ -1,4 +1,8 @@
-"""Metrics, logs and traces read what was committed a moment later, so that they do not hold up the next commit."""
+"""Metrics, logs and traces read what was committed a moment later, so that they do not hold up the next commit.
+
+The moment is longer than an orchestration of quick tasks takes from one commit to the next, so what they do is not part
+of how long it takes. Who scrapes the metrics has everything read first.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from oraculo.ports.journal import Batch
 from oraculo.ports.observer import Observer, group_by_type
 from oraculo.runtime.kernel.transaction import Transaction
 
-DELAY_S = 0.001
+DELAY_S = 0.01
 
 
 class ObserverFanOut:
