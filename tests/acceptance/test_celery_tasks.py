@@ -72,7 +72,8 @@ async def test_every_process_of_a_worker_shows_what_it_saw(fleet: OnCeleryAndRed
     fonte = source()
     before = _concluded()
     name = fleet.submit(coletas=[{"fonte": fonte}])
-    await fleet.send(answer(await fleet.take(fonte), 1))
+    order = await fleet.take(fonte)
+    send(fleet, "resultado_coleta", mensagens=[answer(order, 1)])  # a worker records it, and not the orchestrator
     assert fleet.result(name)["status"] == "concluida"
     await until(lambda: _seen(before))
     assert len([number for number in range(METRICS_PORTS) if _metrics(METRICS + number)]) == 2, (

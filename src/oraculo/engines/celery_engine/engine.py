@@ -1,8 +1,8 @@
 """The engine `celery`: the kernel with Celery tasks in the place of an effect runner, and no timers.
 
-`oraculo up` runs it to take requests and to hand over the answers of workers, which are plain JSON, to the tasks
-`resultado_coleta` and `resultado_execucao`; every process of a Celery worker runs it to execute tasks. Deadlines are
-looked after by the task `varrer`.
+`oraculo up` runs it to take requests and the answers of workers, which are plain JSON: a few it records itself, many it
+hands over to the tasks `resultado_coleta` and `resultado_execucao`. Every process of a Celery worker runs it to execute
+tasks. Deadlines are looked after by the task `varrer`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from oraculo.runtime.kernel.options import KernelOptions, KernelPorts
 from oraculo.runtime.kernel.states import States
 
 TASK_MAX_BYTES = 512 * 1024  # of messages in one task
+RECORDED_HERE_MAX_ANSWERS = 16  # that came at once, while nothing else waits: a task costs as much as a transaction
 STOP_PATIENCE_S = 5.0  # Celery ends a worker that takes much longer, and what is left undone is in the journal
 TAKEOVER_DELAY = timedelta(seconds=5)  # what is overdue for so long is woken here: beat may not run
 
@@ -86,7 +87,8 @@ def scheduled(ports: KernelPorts, options: KernelOptions) -> Callable[[Orchestra
 
 
 class AnswerHandover:
-    """Hands answers of workers to the tasks that record them, sealed where payloads are."""
+    """Hands answers of workers to the tasks that record them, sealed where payloads are. A few are recorded here:
+    they are durable sooner, and no other process has to load their orchestration first."""
 
     def __init__(self, queue: CommandQueue, sender: TaskSender, seal: MessageSeal | None = None) -> None:
         self._queue = queue
@@ -94,9 +96,10 @@ class AnswerHandover:
         self._seal = seal
 
     async def hand_over(self, works: list[Work]) -> list[Outcome]:
-        """Send answers on as they came. Those that are too large for a task, or cannot be read, are dealt with here.
-        Durable when it returns."""
-        ours = [work for work in works if not _fits(work)]
+        """Send answers on as they came. A few, and those that are too large for a task, or cannot be read, are dealt
+        with here. Durable when it returns."""
+        few = len(works) <= RECORDED_HERE_MAX_ANSWERS and self._queue.idle
+        ours = works if few else [work for work in works if not _fits(work)]
         outcomes = dict(zip(map(id, ours), await self._queue.submit(ours, piecewise=True), strict=True))
         for task, theirs in _by_task([work for work in works if id(work) not in outcomes]).items():
             messages = [await self._message(work) for work in theirs]
