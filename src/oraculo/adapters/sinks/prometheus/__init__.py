@@ -64,6 +64,8 @@ class Metrics:
         self._published = (self.families.published, "confirmed")
         done = Status.CONCLUIDA.value
         self._generated = {kind: (self.families.generated, kind.value, f.NO_BAND, f.PRIORITY) for kind in Kind}
+        for key in self._generated.values():
+            self._child(key)  # shown from the start, with 0
         self._good = {
             kind: ((self.families.tickets, done, kind.value), self.families.ticket_duration.labels(done, kind.value))
             for kind in Kind
@@ -170,7 +172,8 @@ class Metrics:
         return (queue, reason)
 
     def _started(self, events: Events, tally: Counts) -> None:
-        plain, kinds = 0, dict.fromkeys(Kind, 0)
+        plain = 0
+        kinds: dict[Kind, int] = {}
         for _, event in events:
             plan = event.plan
             if event.origin is not None:
@@ -179,7 +182,7 @@ class Metrics:
             if flow is None:
                 plain += 1
                 for task in plan.tasks:
-                    kinds[task.kind] += 1
+                    kinds[task.kind] = kinds.get(task.kind, 0) + 1
             else:
                 tally[self.families.started, "started", flow.risk_band.value] += 1
                 self._made(flow, flow.specs, tally)
@@ -228,23 +231,23 @@ class Metrics:
     def _concluded(self, events: Events, tally: Counts) -> None:
         """What happens most of all: as `_ended` and `_overtaken`, with all that can be known beforehand."""
         published = 0
-        durations: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+        durations: dict[Kind, list[float]] = {}
         for step, event in events:
             state, position = step.state, event.ticket
             plan, ticket = state.plan, state.tickets[position]
             if not ticket.confirmed >> event.attempt & 1:
                 published += 1
             if not plan.profile.has_specs and ticket.dispatched_at is not None:
-                durations[plan.tasks[position].kind].append((step.at - ticket.dispatched_at).total_seconds())
+                seconds = durations.setdefault(plan.tasks[position].kind, [])
+                seconds.append((step.at - ticket.dispatched_at).total_seconds())
             else:
                 self._ended(step, position, "concluida", tally)
         if published:
             tally[self._published] += published
         for kind, seconds in durations.items():
-            if seconds:
-                key, distribution = self._good[kind]
-                tally[key] += len(seconds)
-                distribution.observe_all(seconds)
+            key, distribution = self._good[kind]
+            tally[key] += len(seconds)
+            distribution.observe_all(seconds)
 
     def _ended(self, step: Step, position: int, status: str, tally: Counts) -> None:
         state = step.state
