@@ -10,14 +10,20 @@ from pathlib import Path
 import pytest
 
 from oraculo import redaction
-from oraculo.bootstrap.flow import flow_rules
+from oraculo.adapters.registry.local import LocalRegistry
+from oraculo.bootstrap.adapters import defaults_of
+from oraculo.bootstrap.flow import codec_of, flow_rules
+from oraculo.bootstrap.workers import affinity_of, preemption_of
 from oraculo.core.flow.service_levels import BACKOFF as FLOW_BACKOFF
+from oraculo.core.flow.service_levels import CompensationRules
 from oraculo.core.plan import Backoff
 from oraculo.errors import SettingsError
 from oraculo.settings import readers as settings_readers
 from oraculo.settings import settings
 from oraculo.settings.dotenv import read_dotenv
 from oraculo.settings.settings import VARIABLES, Settings, load
+
+PLAIN = '{"type": "record", "name": "CognitivePlan", "fields": []}'
 
 
 def loaded(**variables: str) -> Settings:
@@ -346,3 +352,59 @@ def test_the_lists_of_what_is_allowed_are_not_empty() -> None:
 def test_every_switch_understands_the_usual_words(value: str, known: bool) -> None:
     settings = load({"ORACULO_LOCAL_USERS": value, "ORACULO_SLA": value, "TEMPORAL_TLS": value}, None)
     assert (settings.local_users, settings.sla.enabled, settings.temporal.tls) == (known,) * 3
+
+
+def test_values_of_the_original_reach_what_they_are_for() -> None:
+    chosen = loaded(
+        ORACULO_RETRY_FACTOR="3",
+        COMPENSATION_MAX_RETRIES="0",
+        COMPENSATION_TIMEOUT_SECONDS="7.5",
+        COMPENSATION_FAIL_OPEN="false",
+    )
+    assert defaults_of(chosen).retry_factor == 3.0
+    rules = flow_rules(chosen)
+    assert rules.backoff == dataclasses.replace(FLOW_BACKOFF, factor=3.0)
+    assert rules.undo == CompensationRules(True, timedelta(seconds=7.5), 1, True)
+    assert flow_rules(loaded()).undo == CompensationRules()
+    assert not flow_rules(loaded(COMPENSATION_ENABLED="off")).undo.enabled
+    assert affinity_of(loaded(SCHEDULER_AFFINITY_CACHE_TTL_SECONDS="60").affinity).kept == timedelta(minutes=1)
+    assert affinity_of(loaded().affinity).kept is None
+    again = preemption_of(loaded(SCHEDULER_PREEMPTION_RETRY_PREEMPTED_TASKS="false").scheduler)
+    assert (again.retry_delay_s, preemption_of(loaded().scheduler).retry_delay_s) == (None, 300.0)
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"MONGODB_COLLECTION_TICKETS": "audit_chain"}, "MONGODB_COLLECTION_TICKETS"),
+        ({"MONGODB_COLLECTION_WORKFLOWS": "execution_tickets"}, "MONGODB_COLLECTION_WORKFLOWS"),
+        ({"MONGODB_COLLECTION_TICKETS": "system.users"}, "MONGODB_COLLECTION_TICKETS"),
+    ],
+)
+def test_a_collection_that_serves_something_else_is_refused(variables: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError, match=f"{said}.*a collection that serves nothing else"):
+        loaded(**variables)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (None, "a folder that exists"),
+        ({}, "a folder with Avro schemas, such as cognitive-plan.avsc"),
+        ({"a/incident.txt": "{}"}, "a folder with Avro schemas"),
+        ({"cognitive-plan.avsc": "{"}, "a folder with schemas that can be read"),
+        ({"cognitive-plan.avsc": '{"type": "record", "name": "Other"}'}, "is the record CognitivePlan"),
+        ({"a/cognitive-plan.avsc": PLAIN, "b/cognitive-plan.avsc": PLAIN}, "a folder with one cognitive-plan.avsc"),
+        ({"cognitive-plan.avsc": PLAIN.replace("[]", '[{"name": "x", "type": "quark"}]')}, "a folder of Avro schemas"),
+    ],
+)
+def test_a_folder_of_schemas_that_is_none_is_refused(files: dict[str, str] | None, said: str, tmp_path: Path) -> None:
+    folder = tmp_path / "schemas"
+    for name, text in (files or {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    if files is not None:
+        folder.mkdir(exist_ok=True)
+    chosen = loaded(SCHEMAS_BASE_PATH=str(folder), KAFKA_BOOTSTRAP_SERVERS="k:9092", KAFKA_MESSAGE_FORMAT="avro")
+    with pytest.raises(SettingsError, match=f"SCHEMAS_BASE_PATH.*{said}"):
+        codec_of(chosen, LocalRegistry())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from adapters.workload_api import agent
 from oraculo import redaction
 from oraculo.errors import SettingsError
 from oraculo.settings import vault
@@ -64,8 +66,9 @@ class VaultServer:
             "/v1/auth/kubernetes/login": {"role": "orchestrator-dynamic", "jwt": JWT},
             "/v1/auth/jwt/login": {"role": "other", "jwt": JWT},
         }
+        of_svid = {"role": "svid", "jwt": "svid.vault.casa.sig"}
         if request.path in logins:
-            if body != logins[request.path]:
+            if body not in (logins[request.path], of_svid):
                 return 400, {"errors": ["invalid role or secret"]}
             return 200, {"auth": {"client_token": "hvs.good", "lease_duration": 3600, "renewable": True}}
         if request.headers.get("X-Vault-Token") != "hvs.good":
@@ -164,3 +167,38 @@ def test_a_folder_of_a_stranger_gets_neither_a_secret_nor_a_token(server: VaultS
 def test_nothing_is_asked_without_a_reference(server: VaultServer) -> None:
     load({"VAULT_ADDRESS": server.url, "VAULT_TOKEN": "hvs.good"}, None)
     assert server.asked == []
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A path that is short enough for a socket."""
+    with tempfile.TemporaryDirectory(prefix="spiffe") as folder:
+        yield Path(folder)
+
+
+def by_svid(server: VaultServer, socket: str, **more: str) -> str:
+    given = {"VAULT_ADDRESS": server.url, "VAULT_AUTH_METHOD": "jwt", "VAULT_KUBERNETES_ROLE": "svid"}
+    spiffe = {"SPIFFE_ENABLED": "true", "SPIFFE_SOCKET_PATH": socket, "SPIFFE_JWT_AUDIENCE": "vault.casa"}
+    return load({**given, **spiffe, "KAFKA_SASL_PASSWORD": KAFKA, **more}, None).kafka.password
+
+
+def test_a_login_shows_the_token_that_the_agent_gives_for_its_audience(server: VaultServer, short_folder: Path) -> None:
+    with agent(short_folder) as found:
+        assert by_svid(server, found.socket) == SECRET
+        assert found.asked == [["vault.casa"]]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_a_token_of_the_agent_nobody_logs_in_unless_that_is_allowed(
+    there: bool, server: VaultServer, short_folder: Path
+) -> None:
+    (short_folder / "jwt").write_text("svid.vault.casa.sig")
+    file = {"VAULT_JWT_PATH": str(short_folder / "jwt"), "VAULT_TIMEOUT_SECONDS": "5"}
+    with agent(short_folder) as found:
+        found.knows = False
+        socket = found.socket if there else f"unix://{short_folder}/none.sock"
+        with pytest.raises(SettingsError, match=r"KAFKA_SASL_PASSWORD.*the SPIFFE agent at unix:") as refused:
+            by_svid(server, socket, **file)
+        assert ("no identity issued" in str(refused.value)) is there
+        assert server.asked == []
+        assert by_svid(server, socket, SPIFFE_FALLBACK_ALLOWED="true", **file) == SECRET

@@ -13,7 +13,6 @@ from tools.servers.redis import Redis as RedisServer
 from tools.servers.server import free_port
 
 from databases import database
-from oraculo.adapters.caches import redis as module
 from oraculo.adapters.caches.redis import RedisCache
 from oraculo.api.cached_view import json_view
 from oraculo.bootstrap.adapters import cache_of
@@ -52,10 +51,9 @@ async def test_one_at_a_time_has_the_turn() -> None:
     await cache.close()
 
 
-async def test_nothing_fails_while_it_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FAILURE_PAUSE_S", 0.05)
+async def test_nothing_fails_while_it_is_away(tmp_path: Path) -> None:
     with own("redis", tmp_path) as server:
-        cache = RedisCache(server.url)
+        cache = RedisCache(server.url, pause_s=0.05)
         await cache.put("a", b"1", 60)
         server.kill()
         assert await cache.get("a") is None
@@ -182,3 +180,17 @@ def test_what_is_allowed() -> None:
     for variable, value in (("ORACULO_CACHE", "http://x"), ("REDIS_CLUSTER_NODES", "redis")):
         with pytest.raises(SettingsError, match=variable):
             load({variable: value}, None)
+
+
+async def test_it_is_left_alone_for_as_long_as_is_set(tmp_path: Path) -> None:
+    with own("redis", tmp_path) as server:
+        chosen = load({"ORACULO_CACHE": server.url, "REDIS_CIRCUIT_BREAKER_RECOVERY_TIMEOUT": "3600"}, None)
+        cache = cache_of(chosen)
+        assert isinstance(cache, RedisCache)
+        await cache.put("a", b"1", 60)
+        server.kill()
+        assert await cache.get("a") is None
+        server.start()
+        await cache.put("a", b"2", 60)
+        assert await cache.get("a") is None and cache.failures == 1, "it is back, and is not asked yet"
+        await cache.close()

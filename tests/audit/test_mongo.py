@@ -15,11 +15,13 @@ from core.given import Story, at, plan
 from oraculo.adapters.sinks.mongo import collections, documents
 from oraculo.adapters.sinks.mongo.audit import MongoAudit
 from oraculo.adapters.stores.sqlite.store import SqliteStore
+from oraculo.bootstrap import adapters
 from oraculo.core.commands import Approve
 from oraculo.core.ticket_id import plan_id, ticket_id
 from oraculo.errors import SinkUnavailableError
 from oraculo.ports.system_events import SystemEvent
 from oraculo.runtime.project import Projection
+from oraculo.settings.settings import load
 from oraculo.wire import audit, strict_json
 from runtime.doubles import FailingStore, ManualClock
 
@@ -242,3 +244,18 @@ class TestRefused:
             await project(store, sink)
         assert await store.claim_cursor("mongodb") == 0
         assert sink.writer.errors[collections.TICKETS, "insert", "OverflowError"] == 1
+
+
+async def test_tickets_and_workflows_have_the_collections_that_are_set(
+    store: FailingStore, database: Any, variables: dict[str, str]
+) -> None:
+    names = {"MONGODB_COLLECTION_TICKETS": "bilhetes", "MONGODB_COLLECTION_WORKFLOWS": "fluxos"}
+    sink = adapters.audit_of(load({**variables, **names}, None), store, lambda *_: None)
+    assert sink is not None
+    await failed_flow(store)
+    await project(store, sink)
+    await sink.close()
+    there = set(await database.list_collection_names())
+    assert {"bilhetes", "fluxos"} <= there and not {"execution_tickets", "workflows"} & there
+    assert (len(await mongo.all_of(database, "bilhetes")), len(await mongo.all_of(database, "fluxos"))) == (4, 1)
+    assert "plan_id_1" in await database["bilhetes"].index_information()

@@ -47,37 +47,65 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 MARKED = ("everything", "scaled", "workers by processor time", "secured", "one pod")
 WITHOUT_CLUSTER = {"secrets.check"}  # tests/kubernetes shows its effect: there has to be a cluster to ask
-NO_EFFECT = "No effect in Oráculo"
-NOT_IN_ORACULO = {  # values of the original that this version has nothing for; their explanations say so, and why
-    "serviceVersion",
-    "kafka.schemasBasePath",
-    "mongodb.collectionTickets",
-    "mongodb.collectionWorkflows",
-    "scheduler.enableMlEnhancedScheduling",
-    "scheduler.preemption.retryPreemptedTasks",
-    "scheduler.affinity.cacheTtlSeconds",
-    "sla.checkIntervalSeconds",
-    "sla.budgetCriticalThreshold",
-    *(f"slaManagement.{name}" for name in ("enabled", "host", "port", "timeoutSeconds", "cacheTtlSeconds")),
-    *(f"serviceRegistry.{name}" for name in ("host", "port", "timeoutSeconds", "maxResults", "cacheTtlSeconds")),
-    "retry.backoffCoefficient",
-    "circuitBreaker.redisRecoveryTimeoutSeconds",
-    "compensation",
-    "ml.driftDetectionEnabled",
-    "ml.driftBaselineEnabled",
-    "ml.backfillErrors",
-    "spiffe.jwtAudience",
-    "spiffe.fallbackAllowed",
-    "spiffe.serviceRegistryJwtAudience",
-}
 IN_OBJECTS = {  # no variable of theirs is read: they decide about other variables, volumes or annotations
     "observability.otelEnabled",
-    "spiffe.enabled",
-    "spiffe.socketPath",
     "spiffe.trustDomain",
     "spiffe.enableX509",
     "vault.enabled",
 }
+ORIGINAL = [  # values of the original's chart, group by group
+    f"{group}.{name}" if group else name
+    for group, names in {
+        "": "replicaCount imagePullSecrets resources startupProbe livenessProbe readinessProbe podSecurityContext "
+        "securityContext volumes volumeMounts affinity topologySpreadConstraints podAnnotations podLabels tolerations "
+        "nodeSelector component layer",
+        "image": "repository tag pullPolicy",
+        "deployment": "strategy",
+        "autoscaling": "enabled minReplicas maxReplicas targetCPUUtilizationPercentage "
+        "targetMemoryUtilizationPercentage",
+        "service": "type annotations",
+        "service.ports.http": "port targetPort",
+        "service.ports.grpc": "port targetPort",
+        "service.ports.metrics": "port targetPort",
+        "podDisruptionBudget": "enabled minAvailable",
+        "networkPolicy": "enabled ingress egress",
+        "serviceMonitor": "enabled interval scrapeTimeout",
+        "serviceAccount": "create name",
+        "istio": "enabled mtls.mode",
+        "opa": "enabled replicas image.repository image.tag image.pullPolicy resources service.port config.logLevel "
+        "config.logFormat",
+        "secrets": "postgresUser postgresPassword mongodbUri redisPassword kafkaSaslUsername kafkaSaslPassword",
+        "config": "serviceName serviceVersion environment logLevel",
+        "config.temporal": "enabled host port namespace taskQueue tlsEnabled",
+        "config.kafka": "bootstrapServers consensusTopic ticketsTopic consumerGroupId securityProtocol saslMechanism "
+        "saslUsername saslPassword sslCaLocation sslCertificateLocation sslKeyLocation schemaRegistryUrl "
+        "schemasBasePath",
+        "config.postgres": "host port database sslMode",
+        "config.redis": "clusterNodes sslEnabled",
+        "config.mongodb": "database maxPoolSize minPoolSize collectionTickets collectionWorkflows "
+        "persistence.failOpenExecutionTickets persistence.failOpenValidationAudit persistence.failOpenWorkflowResults",
+        "config.scheduler": "enableIntelligentScheduler enableMlEnhancedScheduling maxParallelTickets enablePreemption "
+        "enableAffinity",
+        "config.scheduler.preemption": "minPreemptorPriority maxPreemptablePriority gracePeriodSeconds maxConcurrent "
+        "workerCooldownSeconds retryPreemptedTasks retryDelaySeconds",
+        "config.scheduler.affinity": "planWeight antiWeight intentWeight planThreshold cacheTtlSeconds "
+        "antiAffinityRiskBands antiAffinityPriorities",
+        "config.sla": "defaultTimeoutMs checkIntervalSeconds alertThresholdPercent ticketMinTimeoutMs "
+        "ticketTimeoutBufferMultiplier proactiveMonitoringEnabled budgetCriticalThreshold deadlineWarningThreshold",
+        "config.slaManagement": "enabled host port timeoutSeconds cacheTtlSeconds",
+        "config.serviceRegistry": "host port timeoutSeconds maxResults cacheTtlSeconds",
+        "config.retry": "maxAttempts initialIntervalMs backoffCoefficient maxIntervalMs",
+        "config.circuitBreaker": "enabled failMax timeoutSeconds recoveryTimeoutSeconds",
+        "config.compensation": "enabled maxRetries timeoutSeconds failOpen",
+        "config.ml": "predictionsEnabled driftDetectionEnabled driftBaselineEnabled backfillErrors",
+        "config.observability": "otelEnabled otelExporterEndpoint tracingSamplingRate prometheusPort",
+        "config.opa": "enabled host port timeoutSeconds retryAttempts cacheTtlSeconds failOpen",
+        "config.vault": "enabled address namespace kubernetesRole",
+        "config.spiffe": "enabled socketPath trustDomain jwtAudience enableX509 fallbackAllowed "
+        "serviceRegistryJwtAudience",
+    }.items()
+    for name in names.split()
+]
 ALSO = {"POD_NAMESPACE", "PROMETHEUS_PORT"}  # for programs beside it; the original has them
 OTHER: dict[str, Any] = {  # where another value cannot be guessed
     "keda.triggers": [{"type": "cron", "metadata": {}}],
@@ -93,7 +121,6 @@ OTHER: dict[str, Any] = {  # where another value cannot be guessed
     "networkPolicy.webhooks.ports": [8443],
     "networkPolicy.webhooks.except": ["192.0.2.0/24"],
     "networkPolicy.egress": [{"ports": [{"port": 4711}]}],
-    "config.compensation": {"maxRetries": 3},
     "config.spiffe.identities": [{"id": "spiffe://casa.example/another", "role": "leitor"}],
     "config.spiffe.trustDomain": "another.example",  # contradicts identities of the other
     "settings": {"ORACULO_MAX_OPEN": 5},
@@ -121,7 +148,7 @@ def another(value: Value, world: dict[str, Any]) -> Any:
         case bool():
             return not present(value, world)
         case int() | float():
-            return value.default + 1
+            return min(value.default + 1, value.schema.get("maximum", value.default + 1))
         case str() | None if "integer" in value.schema["type"] or "number" in value.schema["type"]:
             return 7
         case str() | None:
@@ -144,7 +171,9 @@ def present(value: Value, world: Any) -> Any:
 
 def unique(value: Value, number: int) -> Any:
     """A value that is found again in a rendering; None where there is none."""
-    if value.key in OTHER or "enum" in value.schema or isinstance(value.default, bool | dict | list):
+    if value.key in OTHER or not {"enum", "maximum"}.isdisjoint(value.schema):
+        return None
+    if isinstance(value.default, bool | dict | list):
         return None
     if isinstance(value.default, float):
         return 20_000.5 + number
@@ -166,11 +195,21 @@ def environment_rows() -> list[dict[str, Any]]:
     return found
 
 
-def test_a_value_of_the_original_is_read_or_says_that_it_is_not() -> None:
+def test_every_variable_that_a_value_becomes_is_read_or_decides_about_others() -> None:
     unread = {row["key"] for row in environment_rows() if not generate.READ.intersection(row["set"])}
-    assert unread | {"compensation"} == NOT_IN_ORACULO | IN_OBJECTS
-    said = {one.key for one in read() if NO_EFFECT in one.text}
-    assert said == {f"config.{key}" for key in NOT_IN_ORACULO}
+    assert unread == IN_OBJECTS
+
+
+def test_every_value_of_the_original_is_a_value_here() -> None:
+    """So the test below flips all of them."""
+    here = {one.key for one in read()}
+    assert [key for key in ORIGINAL if key not in here and key.rpartition(".")[0] not in here] == []
+
+
+@pytest.mark.parametrize("key", ["optimizer", "grpc", "prometheusPushgateway"])
+def test_a_value_that_the_original_never_rendered_is_refused_by_name(key: str) -> None:
+    with pytest.raises(RenderError, match=f"at '/config': additional properties '{key}' not allowed"):
+        text(merged(BASE, {"config": {key: {"enabled": True}}}))
 
 
 @pytest.mark.parametrize("world", MARKED)

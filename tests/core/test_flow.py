@@ -17,6 +17,7 @@ from oraculo.core.flow import outcome
 from oraculo.core.flow.cognitive import CognitivePlan, FlowRules, TaskNode, ordered, plan_of, problems, task_type
 from oraculo.core.flow.decision import Course, Decision, FinalDecision
 from oraculo.core.flow.profile import flow_in, specs_in
+from oraculo.core.flow.service_levels import CompensationRules
 from oraculo.core.plan import Plan
 from oraculo.core.sentences import say
 from oraculo.core.ticket_id import ticket_id
@@ -376,3 +377,44 @@ def test_what_does_not_fit_together_is_told_ticket_by_ticket() -> None:
     kinds = {one.incident_type: one for one in outcome.incidents(story.state)}
     assert list(kinds[outcome.IncidentType.INCONSISTENCY].details) == found["errors"]
     assert not kinds[outcome.IncidentType.INCONSISTENCY].escalation_required
+
+
+def undoing(**rules: Any) -> Story:
+    """a, b and c, each after the one before; c has failed for good, and undoing has begun."""
+    story = Story(
+        made(node("a"), node("b", "a"), node("c", "b", **ONCE), rules=FlowRules(undo=CompensationRules(**rules)))
+    )
+    story.confirm()
+    for position in (0, 1):
+        story.ok(position)
+        story.confirm(position + 1)
+    story.fail(2)
+    return story
+
+
+def test_nothing_is_undone_where_that_is_switched_off() -> None:
+    assert undoing().state.undoes == 3
+    off = undoing(enabled=False)
+    assert off.state.undoes == 0 and off.state.closed_at is not None
+
+
+def test_what_undoes_has_the_attempts_and_the_time_that_rules_give_it() -> None:
+    story = undoing(attempts=4, timeout=timedelta(seconds=9))
+    tasks = story.state.plan.tasks[3:]
+    assert {(task.max_attempts, task.timeout) for task in tasks} == {(4, timedelta(seconds=9))}
+    assert [task.max_attempts for task in undoing().state.plan.tasks[3:]] == [1, 2, 2], "as many as each had"
+
+
+@pytest.mark.parametrize(
+    ("strict", "ends"), [(False, ["erro", "concluida", "concluida"]), (True, ["erro", "cancelada", "cancelada"])]
+)
+def test_undoing_stops_at_a_step_that_fails_where_rules_are_strict(strict: bool, ends: list[str]) -> None:
+    story = undoing(strict=strict, attempts=1)
+    story.confirm(3)
+    story.fail(3)
+    for position in (4, 5):
+        if not strict:
+            story.confirm(position)
+            story.ok(position)
+    assert story.state.closed_at is not None
+    assert story.statuses[3:] == ends

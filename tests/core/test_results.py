@@ -412,3 +412,14 @@ class TestJitter:
     def test_the_same_failure_of_the_same_ticket_waits_the_same_in_every_replay(self) -> None:
         first, second = (Story(plan(1, attempts=2)) for _ in range(2))
         assert first.fail(0, when=3).events == second.fail(0, when=3).events
+
+
+@pytest.mark.parametrize(
+    ("factor", "longest"),
+    [(1.0, [2, 2, 2, 2]), (1.5, [2, 3, 4.5, 6.75]), (2.0, [2, 4, 8, 16]), (10.0, [2, 20, 50, 50])],
+)
+def test_waits_grow_by_the_factor_up_to_the_longest(factor: float, longest: list[float]) -> None:
+    backoff = Backoff(seconds(2), seconds(50), factor)
+    found = [max(jittered(backoff, str(n), attempt) for n in range(3000)) for attempt in range(1, 5)]
+    assert [round(wait.total_seconds() / most, 2) for wait, most in zip(found, longest, strict=True)] == [1.0] * 4
+    assert jittered(Backoff(seconds(2), seconds(50), 100.0), "a", 100_000) <= seconds(50)

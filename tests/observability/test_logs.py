@@ -14,7 +14,9 @@ import pytest
 
 from acceptance.conftest import Server
 from observability.otlp import Receiver
-from oraculo import redaction
+from oraculo import __version__, redaction
+from oraculo.adapters.sinks.otel.export import Exporter
+from oraculo.settings.settings import load
 from waiting import DEADLINE_S, eventually
 
 HERE = Path(__file__).parent
@@ -213,3 +215,19 @@ def _flat(properties: dict[str, Any], prefix: str = "") -> set[str]:
     for name, one in properties.items():
         found |= _flat(one["properties"], f"{prefix}{name}.") if "properties" in one else {prefix + name}
     return found
+
+
+@pytest.mark.parametrize(("given", "version"), [("", __version__), ("7.7.0-casa", "7.7.0-casa")])
+def test_the_version_of_the_service_is_the_one_that_is_set(given: str, version: str) -> None:
+    program = (
+        "import structlog; from oraculo import logs; from oraculo.settings.settings import load\n"
+        f"logs.configure('INFO', 'json', *load({{'SERVICE_VERSION': '{given}'}}, None).traces.service)\n"
+        "structlog.get_logger('x').info('started')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stderr.splitlines()[-1])["service.version"] == version
+    exported = Exporter(
+        "http://127.0.0.1:9/v1/traces", "http", {}, load({"SERVICE_VERSION": given}, None).traces.service
+    )
+    assert dict(exported._resource.attributes)["service.version"] == version
+    exported.close()

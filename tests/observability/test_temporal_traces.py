@@ -137,7 +137,7 @@ async def test_a_replay_makes_no_span_again(tmp_path: Path, monkeypatch: pytest.
         assert counts[HEARS] == counts[TELLS] == 2
         assert counts[DOES] == counts[ASKS] == 3
         assert len({span.trace for span in receiver.spans}) == 1
-        replayed = Exporter(receiver.url, "http", {}, "replay")
+        replayed = Exporter(receiver.url, "http", {}, ("replay", ""))
         for interceptors in ([], [Tracing(replayed.tracer()).interceptor]):  # on or off is for each process to say
             await Replayer(
                 workflows=WORKFLOWS, workflow_runner=SANDBOX, data_converter=CONVERTER, interceptors=interceptors
@@ -198,7 +198,7 @@ async def test_a_workers_own_context_is_shown(tmp_path: Path) -> None:
 
 def test_spans_of_a_library_hide_secrets_and_are_counted() -> None:
     with Receiver("http") as receiver:
-        exporter = Exporter(receiver.url, "http", {}, "oraculo")
+        exporter = Exporter(receiver.url, "http", {}, ("oraculo", ""))
         tracing, tracer = Tracing(exporter.tracer()), exporter.tracer()
         with tracing.inside(CALLER), pytest.raises(ValueError), tracer.start_as_current_span("live") as span:
             span.set_attribute("where", "amqp://me:hunter22@there")

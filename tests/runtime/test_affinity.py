@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
@@ -41,7 +42,7 @@ def test_the_worker_that_did_the_step_before_gets_the_next_one(options: Affinity
             await open_shop.answer(lease)
             await asyncio.sleep(1.0)
             after_restart = Affinities(ON)
-            after_restart.read(await open_shop.state("x"), 0.0)
+            after_restart.read(await open_shop.state("x"), 0.0, open_shop.clock.now())
             for one in asking:
                 one.cancel()
             given, counts = (await _given(open_shop, "x"))[1], dict(open_shop.scheduler.counts.shared)
@@ -98,3 +99,19 @@ def test_a_worker_that_asks_alone_gets_of_equal_tickets_those_of_its_plan(
             return last
 
     assert virtually(story) == expected
+
+
+@pytest.mark.parametrize(("kept_s", "counts"), [(None, 1), (3600, 1), (60, 0)])
+def test_it_counts_for_so_long_that_a_worker_had_a_ticket_of_a_plan(kept_s: float | None, counts: int) -> None:
+    async def story(_virtual: VirtualLoop) -> int:
+        async with shop(options=SchedulerOptions(affinity=ON)) as open_shop:
+            await open_shop.accept({"tarefas": CHAIN, "correlation_id": "x", "timeout_s": 6000})
+            (lease,) = await open_shop.ask("did-it", wait=5.0)
+            await open_shop.answer(lease)
+            await asyncio.sleep(120.0)
+            kept = None if kept_s is None else timedelta(seconds=kept_s)
+            found = Affinities(AffinityOptions(enabled=True, kept=kept))
+            found.read(await open_shop.state("x"), 0.0, open_shop.clock.now())
+            return found.did(await open_shop.run_of("x"), "did-it")
+
+    assert virtually(story) == counts

@@ -7,7 +7,7 @@ import pytest
 from contracts.writing import begin, write
 from core.given import plan
 from oraculo.core.durations.ending import key_of
-from oraculo.core.durations.history import TaskKey
+from oraculo.core.durations.history import Known, TaskKey
 from oraculo.core.vocabulary import Kind
 from oraculo.errors import SinkUnavailableError
 from oraculo.ports.projected import ProjectedChange
@@ -102,3 +102,60 @@ async def test_all_of_it_is_learnt_again_after_it_was_forgotten(store: FailingSt
     await read_all(store, durations, clock)
     assert await store.projected(PROJECTION) == before
     assert seen(durations) == 12
+
+
+async def drifting(store: FailingStore) -> None:
+    await runs(store, 60, took=3.0)
+    await runs(store, 60, took=30.0)
+
+
+async def narrow(store: FailingStore, clock: ManualClock, **chosen: bool) -> tuple[Durations, Known]:
+    """What a process with these choices knows after it has read all, and what one that comes after it knows."""
+    first = Durations(store, **chosen)
+    await read_all(store, first, clock)
+    second = Durations(store, **chosen)
+    await second.refresh()
+    return second, second.history.keys[KEY.levels()[0]]
+
+
+async def test_durations_that_changed_are_learnt_faster_where_drift_is_looked_for(
+    store: FailingStore, clock: ManualClock
+) -> None:
+    await drifting(store)
+    durations, known = await narrow(store, clock)
+    assert durations.history.has_drifted(known)
+    fast = durations.estimate(KEY)
+    await store.forget_projected(PROJECTION)
+    durations, known = await narrow(store, clock, drift=False)
+    assert known.calibration.drifted and not durations.history.has_drifted(known)
+    slow = durations.estimate(KEY)
+    assert fast is not None and slow is not None
+    assert (fast.drifted, slow.drifted) == (True, False) and known.sketch.count > 0
+    assert slow.p50_ms < fast.p50_ms, "old durations count for longer"
+
+
+async def test_a_start_without_a_baseline_measures_drift_anew(store: FailingStore, clock: ManualClock) -> None:
+    await drifting(store)
+    _, known = await narrow(store, clock)
+    assert known.calibration.judged > 50 and known.calibration.drifted
+    await store.forget_projected(PROJECTION)
+    _, anew = await narrow(store, clock, baseline=False)
+    assert (anew.calibration.judged, anew.calibration.drifted) == (0, False)
+    assert anew.calibration.ready and anew.seen == known.seen, "what was learnt is kept"
+
+
+async def test_errors_of_earlier_processes_are_told_where_that_is_wanted(
+    store: FailingStore, clock: ManualClock
+) -> None:
+    await runs(store, 30)
+    first = Durations(store)
+    await read_all(store, first, clock)
+    assert first.errors.judged > 20 and first.errors.judged == sum(first.errors.counts)
+    plain, filled = Durations(store), Durations(store, past_errors=True)
+    for one in (plain, filled):
+        await one.refresh()
+    assert plain.errors.judged == 0
+    assert filled.errors == first.errors
+    await runs(store, 5, took=30.0)
+    await read_all(store, filled, clock)
+    assert filled.errors.judged == first.errors.judged + 5 and filled.errors.counts[3] == 5

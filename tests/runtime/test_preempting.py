@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 
 from oraculo.core.access import LOCAL
 from oraculo.core.commands import Prioritise
-from oraculo.core.events import TicketAllocated, TicketConcluded, TicketWithdrawn
+from oraculo.core.events import TicketAllocated, TicketConcluded, TicketFailed, TicketWithdrawn
 from oraculo.core.vocabulary import Cause, Status
 from oraculo.ports.work import Work
 from oraculo.runtime.lease import Lease
@@ -188,5 +188,29 @@ def test_who_has_room_is_waited_for() -> None:
             events = await open_shop.events("a")
             assert not any(isinstance(event, TicketWithdrawn) for event in events)
             assert any(isinstance(event, TicketAllocated) for event in await open_shop.events("b"))
+
+    virtually(story)
+
+
+def test_what_makes_room_has_failed_where_it_is_not_tried_again() -> None:
+    async def story(_virtual: VirtualLoop) -> None:
+        async with shop(preemption=replace(ON, retry_delay_s=None)) as open_shop:
+            await open_shop.register("w1", concorrencia=1, cancelavel=True)
+            task = {"fonte": "a", "prioridade": 1, "timeout_s": 3000, "max_tentativas": 3}
+            await open_shop.accept({"correlation_id": "longo", "tarefas": {"t": task}, "timeout_s": 6000})
+            (lease,) = await open_shop.ask("w1", wait=5.0)
+            await open_shop.accept(one("urgente", 9))
+            await open_shop.ended("longo")
+            state, (by, *_) = await open_shop.state("longo"), await open_shop.ticket_ids("urgente")
+            assert (state.status, state.tickets[0].status, state.tickets[0].used) == (Status.ERRO, Status.ERRO, 1)
+            events = await open_shop.events("longo")
+            assert not any(isinstance(event, TicketWithdrawn) for event in events)
+            (failed,) = [event for event in events if isinstance(event, TicketFailed)]
+            assert failed.erros[0]["codigo"] == "preemptado" and str(by) in str(failed.erros[0]["mensagem"])
+            beat = await open_shop.registry.beat("w1", Heartbeat.model_validate({}), LOCAL)
+            assert [stop.by for stop in beat.stop] == [str(by)], "its worker is told to stop all the same"
+            await open_shop.leases.release(lease.lease_id)
+            (given,) = await open_shop.ask("w1", wait=5.0)
+            assert orjson.loads(given.delivery.body)["correlation_id"] == "urgente"
 
     virtually(story)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
+import orjson
 import pytest
 
 from contracts.writing import batch, begin, write
@@ -15,6 +16,7 @@ from oraculo.adapters.stores.sqlite.store import SqliteStore
 from oraculo.core.access import LOCAL
 from oraculo.core.commands import PauseRun, ResumeRun
 from oraculo.core.durations.ending import RunForecast, Unforeseen
+from oraculo.core.sla.budget import OutsideBudget
 from oraculo.core.sla.watch import AlertKind
 from oraculo.core.state import Orchestration
 from oraculo.core.ticket_id import ticket_id
@@ -263,3 +265,48 @@ async def test_two_replicas_at_once_do_not_tell_twice(clock: ManualClock) -> Non
         await second.store.renew()
         await asyncio.gather(first.monitor.tick(), second.monitor.tick())
         assert len(await sqlite.later_sla_alerts(0, 10)) == 1
+
+
+@pytest.mark.parametrize(("critical", "told"), [(0.2, False), (0.45, True)])
+async def test_a_budget_is_critical_from_the_share_that_is_set(
+    critical: float, told: bool, store: FailingStore, clock: ManualClock
+) -> None:
+    await objective(store, clock)
+    await ended(store, 47, 3, when=10)  # 40 % are left
+    clock.follow(at(20))
+    monitor = SlaMonitor(store, clock, critical=critical)
+    await read(monitor, store, clock)
+    await monitor.tick()
+    assert (AlertKind.BUDGET.value in [one for one, _ in await kinds(store)]) is told
+    assert monitor.objectives.budget("relatorios", clock.now()).status == ("CRITICAL" if told else "WARNING")
+
+
+async def test_objectives_are_looked_at_in_the_interval_that_is_set(store: FailingStore, clock: ManualClock) -> None:
+    await objective(store, clock)
+    monitor = SlaMonitor(store, clock, interval=timedelta(seconds=100))
+    clock.follow(at(5))
+    await monitor.tick()
+    await ended(store, 0, 20, when=10)
+    await read(monitor, store, clock)
+    clock.follow(at(104))
+    await monitor.tick()
+    assert await kinds(store) == []
+    clock.follow(at(105))
+    await monitor.tick()
+    assert AlertKind.BUDGET.value in [one for one, _ in await kinds(store)]
+
+
+async def test_a_critical_budget_of_another_service_is_told_once_a_day(store: FailingStore, clock: ManualClock) -> None:
+    found = [OutsideBudget("availability", "orchestrator-dynamic", 0.3), OutsideBudget("slow", "x", 0.05)]
+    monitor = SlaMonitor(store, clock, outside=lambda: found)
+    for now in (10, 30, 50):
+        clock.follow(at(now))
+        await monitor.tick()
+    await SlaMonitor(store, clock, outside=lambda: found).tick()  # after a restart
+    assert await kinds(store) == [(AlertKind.BUDGET.value, True)]
+    (alert,) = await store.later_sla_alerts(0, 10)
+    context = orjson.loads(alert.body)["context"]
+    assert (context["slo_id"], context["budget_remaining"], context["status"]) == ("slow", 0.05, "EXHAUSTED")
+    clock.follow(at(24 * 3600))
+    await monitor.tick()
+    assert len(await kinds(store)) == 2

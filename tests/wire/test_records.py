@@ -370,7 +370,7 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
                 {"mode": "todos", "needed": 1, "inputs": [1], "releases": [], "essential": True},
             ],
             "timeout": 600.0,
-            "backoff": {"base": 1.0, "cap": 60.0},
+            "backoff": {"base": 1.0, "cap": 60.0, "factor": 2.0},
             "notify": {
                 "webhook": None,
                 "queue": "avisos",
@@ -386,6 +386,8 @@ def test_the_format_of_a_plan_on_disk_is_pinned() -> None:
             "parent": None,
             "policies": [],
             "unique": None,
+            "undo_attempts": None,
+            "undo_strict": False,
         },
     }  # fmt: skip
 
@@ -476,3 +478,14 @@ def test_a_long_story_with_everything_in_it_replays() -> None:
 def test_what_cannot_begin_a_step() -> None:
     with pytest.raises(ValueError, match="FanInClosed cannot be the first event"):
         cause_of([ev.FanInClosed(0, True)])
+
+
+def test_a_plan_from_before_waits_had_a_factor_doubles_them_and_undoes_as_ever() -> None:
+    grown = replace(plan(1), backoff=Backoff(factor=3.0), undo_attempts=2, undo_strict=True)
+    body = records.encode(Story(grown).started.events)
+    (first, *_) = records.decode(body)
+    assert isinstance(first, ev.OrchestrationStarted) and first.plan == grown
+    ((name, fields), *rest) = orjson.loads(body)
+    del fields["plan"]["backoff"]["factor"], fields["plan"]["undo_attempts"], fields["plan"]["undo_strict"]
+    (first, *_) = records.decode(orjson.dumps([[name, fields], *rest]))
+    assert isinstance(first, ev.OrchestrationStarted) and first.plan == plan(1)

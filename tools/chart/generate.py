@@ -62,7 +62,7 @@ ENVIRONMENT = """
 
 The variables keep the names of the original service. Those in **bold** are read by this version of Oráculo; the others
 are there for programs beside it that read the same names, and change nothing in Oráculo. Where none of a value is read,
-the value changes objects of the chart, or the table above says *No effect in Oráculo*, and why.
+the value decides about other variables, or about objects of the chart.
 
 | value | variables |
 |---|---|

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from oraculo.settings.declare import Variable, variable_of, variables_of
-from oraculo.settings.groups import CollectorsSettings
 from oraculo.settings.settings import Settings
+from oraculo.settings.telling_groups import CollectorsSettings
 
 HEADER = "| variable | default | allowed | what it is for |\n|---|---|---|---|"
 

@@ -39,9 +39,6 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- range $key, $value := .Values.config.compensation -}}
-{{- $_ := set $made (printf "COMPENSATION_%s" (snakecase $key | upper)) (include "oraculo.text" $value) -}}
-{{- end -}}
 {{- $_ := set $made "ORACULO_HOST" .Values.listenAddress -}}
 {{- $_ := set $made "ORACULO_PORT" (include "oraculo.httpPort" .) -}}
 {{- $_ := set $made "ORACULO_METRICS_PORT" (include "oraculo.metricsPort" .) -}}

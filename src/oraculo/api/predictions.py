@@ -61,6 +61,6 @@ def _shown(durations: Durations, tenant: str, name: str) -> dict[str, Any] | Non
         "amostras": known.seen,
         "confianca": round(estimate.confidence, 3),
         "cobertura": round(known.calibration.covered, 3),
-        "deriva": known.calibration.drifted,
+        "deriva": durations.history.has_drifted(known),
         "atualizada_em": known.sketch.at,
     }

@@ -29,7 +29,7 @@ class WorkerErrorInfo(BaseModel):
 
 class WorkerInfo(BaseModel):
     nome: str
-    transporte: Literal["http", "broker", "processo"]
+    transporte: Literal["http", "broker", "grpc", "service-registry", "processo"]
     filas: list[str]
     visto_em: datetime
     em_andamento: int | None

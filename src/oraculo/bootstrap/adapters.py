@@ -229,7 +229,8 @@ def cache_of(settings: Settings) -> Cache | None:
     if not cache.url and not cache.cluster_nodes:
         return None
     kind = import_module("oraculo.adapters.caches.redis").RedisCache
-    made: Cache = kind(cache.url) if cache.url else kind(cache.cluster_nodes, password=cache.password, tls=cache.tls)
+    login = {} if cache.url else {"password": cache.password, "tls": cache.tls}
+    made: Cache = kind(cache.url or cache.cluster_nodes, **login, pause_s=cache.pause_s)
     return made
 
 
@@ -251,6 +252,7 @@ def audit_writer(settings: Settings, observe: Callable[[str, str, float], None] 
         max_pool=settings.mongodb.max_pool,
         min_pool=settings.mongodb.min_pool,
         fail_open=[name for name, may in may_lack.items() if may],
+        called={names.TICKETS: settings.mongodb.tickets, names.WORKFLOWS: settings.mongodb.workflows},
         **({} if observe is None else {"observe": observe}),
     )
 
@@ -271,6 +273,7 @@ def defaults_of(settings: Settings) -> Defaults:
         max_tentativas=settings.defaults.max_attempts,
         retry_base_s=settings.defaults.retry_base_s,
         retry_cap_s=settings.defaults.retry_cap_s,
+        retry_factor=settings.defaults.retry_factor,
         queues=settings.queue_names,
     )
 
@@ -283,7 +286,7 @@ def tracer_of(settings: Settings) -> Tracer | None:
         settings.traces.endpoint,
         settings.traces.protocol,
         settings.traces.headers,
-        settings.traces.service_name,
+        settings.traces.service,
         settings.broker,
         ratio=settings.traces.ratio,
         parent_based=settings.traces.sampler.startswith("parentbased"),

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from oraculo.adapters.brokers.connect import broker_of
 from oraculo.adapters.brokers.registry import scheme_of
 from oraculo.adapters.brokers.routing import RoutingBroker
+from oraculo.adapters.registry.folder import folder_schemas
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.adapters.sinks.flow_topics import FlowTopics
 from oraculo.adapters.sinks.prometheus.readings import Readings
 from oraculo.adapters.sinks.ticket_webhooks import TicketWebhooks
 from oraculo.adapters.sinks.webhook_signing import key_of
 from oraculo.core.flow.cognitive import FLOW_SLA, FlowRules
-from oraculo.core.flow.service_levels import BACKOFF, SlaRules
+from oraculo.core.flow.service_levels import BACKOFF, CompensationRules, SlaRules
 from oraculo.core.plan import Backoff
+from oraculo.errors import SettingsError, WireError
 from oraculo.ports.broker import Broker
 from oraculo.ports.notifier import Notifier
 from oraculo.ports.projection import Sink
 from oraculo.ports.registry import Registry
-from oraculo.settings.groups import AUTO
+from oraculo.settings.groups import AUTO, CompensationSettings
 from oraculo.settings.settings import Settings
 from oraculo.wire import strict_json
 from oraculo.wire.flow import approvals, schemas, telemetry
-from oraculo.wire.flow.codec import AVRO, JSON, Codec
+from oraculo.wire.flow.codec import AVRO, JSON, Codec, parsed
 from oraculo.wire.flow.topics import Topics
 
 
@@ -98,12 +102,23 @@ def on_kafka(settings: Settings) -> bool:
 
 
 def registry_of(settings: Settings) -> Registry:
+    texts = schemas_of(settings)
     if not settings.kafka.schema_registry:
-        return LocalRegistry()
+        return LocalRegistry(texts)
     from oraculo.adapters.registry.http import HttpRegistry  # brings an HTTP client
 
     written = topics_of(settings).records if format_of(settings) == AVRO else {}
-    return HttpRegistry(settings.kafka.schema_registry, written)
+    return HttpRegistry(settings.kafka.schema_registry, written, texts=texts)
+
+
+def schemas_of(settings: Settings) -> dict[str, str]:
+    """The schemas of SCHEMAS_BASE_PATH by their records; none without it. SettingsError: it has none or a wrong one."""
+    if not settings.kafka.schemas:
+        return {}
+    try:
+        return folder_schemas(Path(settings.kafka.schemas))
+    except ValueError as error:
+        raise SettingsError("SCHEMAS_BASE_PATH", settings.kafka.schemas, str(error)) from None
 
 
 def format_of(settings: Settings) -> str:
@@ -119,7 +134,14 @@ def format_of(settings: Settings) -> str:
 
 def codec_of(settings: Settings, registry: Registry) -> Codec:
     """The codec that writes in the form of the settings, and reads Avro and JSON."""
-    return Codec(registry, format_of(settings))
+    texts = schemas_of(settings)
+    made = Codec(registry, format_of(settings), written=texts)
+    try:
+        for text in texts.values() if made.format == AVRO else ():
+            parsed(text)
+    except WireError as error:
+        raise SettingsError("SCHEMAS_BASE_PATH", settings.kafka.schemas, f"a folder of Avro schemas: {error}") from None
+    return made
 
 
 def topics_sink(settings: Settings, broker: Broker, codec: Codec) -> FlowTopics:
@@ -163,13 +185,21 @@ def flow_rules(settings: Settings) -> FlowRules:
     backoff = BACKOFF
     if settings.is_given("ORACULO_RETRY_BASE_S", "ORACULO_RETRY_CAP_S"):
         backoff = Backoff(timedelta(seconds=defaults.retry_base_s), timedelta(seconds=defaults.retry_cap_s))
+    backoff = replace(backoff, factor=defaults.retry_factor)
     return FlowRules(
         topic=settings.kafka.topics.tickets,
         sla=SlaRules(settings.flow_c.min_timeout_ms, settings.flow_c.timeout_multiplier),
         timeout=timeout,
         backoff=backoff,
         offers=dict(_offer(one) for one in settings.flow_c.capabilities),
+        undo=undo_rules(settings.flow_c.undo),
     )
+
+
+def undo_rules(chosen: CompensationSettings) -> CompensationRules:
+    """How tickets are undone."""
+    attempts = None if chosen.retries is None else chosen.retries + 1
+    return CompensationRules(chosen.enabled, timedelta(seconds=chosen.timeout_s), attempts, not chosen.fail_open)
 
 
 def _offer(said: str) -> tuple[str, frozenset[str]]:

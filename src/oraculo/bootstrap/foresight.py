@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from oraculo.adapters.brokers.routing import RoutingBroker
 from oraculo.adapters.sinks.sla_topics import SlaTopics
@@ -21,6 +22,9 @@ from oraculo.runtime.trails import Trails
 from oraculo.settings.settings import Settings
 from oraculo.wire import sla as wire
 
+if TYPE_CHECKING:
+    from oraculo.adapters.sla_management import BudgetService
+
 
 @dataclass(slots=True)
 class Foresight:
@@ -31,14 +35,23 @@ class Foresight:
     sla: SlaMonitor | None = None
     deliveries: list[AlertDelivery] = field(default_factory=list)
     trails: Trails | None = None  # of workers; None when nothing follows them
+    budgets: BudgetService | None = None  # that another service measures; None when it is not asked
 
     @classmethod
     def of(cls, settings: Settings, store: Store, clock: Clock) -> Foresight:
-        durations = Durations(store) if settings.predictions.enabled else None
-        wanted, chosen = settings.sla, settings.trails
-        sla = SlaMonitor(store, clock, near=wanted.near, durations=durations) if wanted.enabled else None
+        ahead, wanted, chosen = settings.predictions, settings.sla, settings.trails
+        durations = Durations(store, ahead.drift, ahead.baseline, ahead.past_errors) if ahead.enabled else None
+        budgets = budgets_of(settings)
+        sla = None
+        if wanted.enabled:
+            interval = timedelta(seconds=wanted.interval_s)
+            sla = SlaMonitor(
+                store, clock, near=wanted.near, durations=durations, interval=interval, critical=wanted.critical
+            )
+            if budgets is not None:
+                sla.outside = lambda: budgets.budgets
         trails = Trails(store, clock, timedelta(seconds=chosen.half_life_s)) if chosen.enabled else None
-        return cls(durations, sla, trails=trails)
+        return cls(durations, sla, trails=trails, budgets=budgets)
 
     def deliver(self, settings: Settings, store: Store, broker: Broker, notifier: Notifier | None) -> None:
         """Say where alerts go: topics where there is Fluxo C, and a webhook."""
@@ -63,8 +76,25 @@ class Foresight:
             yield "trails", self.trails.run
         if self.sla is not None:
             yield "sla", self.sla.run
+        if self.budgets is not None:
+            yield "budgets", self.budgets.run
         for number, one in enumerate(self.deliveries):
             yield f"alerts {number}", one.run
+
+
+def budgets_of(settings: Settings) -> BudgetService | None:
+    """What asks another service for error budgets of this one; None when nothing does."""
+    asked = settings.sla.management
+    if not asked.enabled or not settings.sla.enabled:
+        return None
+    from oraculo.adapters.sla_management import BudgetService  # brings an HTTP client
+
+    return BudgetService(
+        f"http://{asked.host}:{asked.port}",
+        settings.traces.service_name,
+        timeout_s=asked.timeout_s,
+        interval_s=asked.interval_s,
+    )
 
 
 def topics_of(settings: Settings) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 from oraculo.bootstrap.foresight import Foresight
@@ -50,8 +51,9 @@ def leases_and_registry(
     )
     leases.registry = registry
     if settings.scheduler.enabled:
+        predicted = foresight.durations if settings.scheduler.predicted else None
         registry.beat_most_s = settings.scheduler.grace_s / 2 if settings.scheduler.preemption else None
-        leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry, foresight.durations)
+        leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry, predicted)
         if foresight.trails is not None:
             leases.scheduler.workers.factor = foresight.trails.factor
     return leases, registry
@@ -94,7 +96,7 @@ def preemption_of(chosen: SchedulerSettings) -> PreemptionOptions:
         chosen.grace_s,
         chosen.preemptions,
         chosen.cooldown_s,
-        chosen.retry_delay_s,
+        chosen.retry_delay_s if chosen.retry_preempted else None,
     )
 
 
@@ -105,6 +107,7 @@ def affinity_of(chosen: AffinitySettings) -> AffinityOptions:
         AffinityWeights(chosen.plan, chosen.anti, chosen.intent, chosen.full_at),
         frozenset(map(RiskBand, chosen.bands)),
         frozenset(map(Priority, chosen.priorities)),
+        timedelta(seconds=chosen.kept_s) if chosen.kept_s else None,
     )
 
 

@@ -47,7 +47,7 @@ def dev(
     options = {"ORACULO_HOST": host, "ORACULO_PORT": port}
     chosen = settings.load(options={name: str(value) for name, value in options.items() if value is not None})
     check_binding(chosen, lambda: has_administrator(chosen))
-    logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
+    logs.configure(chosen.logs.level, chosen.logs.format, *chosen.traces.service)
     with listening(chosen.host, chosen.port) as listener, TemporaryDirectory() as reports:
         url = url_of(listener, secure=bool(chosen.tls.cert))
         store = redaction.urls(chosen.store)

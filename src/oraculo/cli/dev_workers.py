@@ -93,7 +93,7 @@ async def work(workers: list[Worker], url: str, loaded: dict[str, Any], told: Pa
 def main(file: Path, url: str, told: Path) -> int:
     """Load and work; return the exit status."""
     chosen = settings.load()
-    logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
+    logs.configure(chosen.logs.level, chosen.logs.format, *chosen.traces.service)
     try:
         workers = load(file)
     except (Exception, SystemExit) as error:

@@ -62,7 +62,7 @@ def up(
         chosen,
         lambda: has_administrator(chosen) or (chosen.local_users and has_local_administrator(chosen)),
     )
-    logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
+    logs.configure(chosen.logs.level, chosen.logs.format, *chosen.traces.service)
     workers = [inputs.worker(target) for target in worker or ()]
     for one in workers:
         one.patience = min(one.patience, WORKER_STOP_TIMEOUT_S)
@@ -198,6 +198,7 @@ async def serve(
             await serve_metrics(oraculo, chosen, stack)
             if role is not Role.ENGINE:
                 await serve_grpc(app, chosen, stack)
+                ask_registry(oraculo, chosen, stack)
             tune()
             await server.serve([listener])
 
@@ -243,6 +244,19 @@ async def serve_grpc(app: FastAPI, chosen: Settings, stack: contextlib.AsyncExit
     except OSError as error:
         raise CommandError(str(error)) from None
     note(t("up.grpc", address=f"{chosen.host}:{port}"))
+
+
+def ask_registry(oraculo: Oraculo, chosen: Settings, stack: contextlib.AsyncExitStack) -> None:
+    """Ask another registry for workers, where one is set, until `stack` is left. MissingExtraError: there is no
+    gRPC."""
+    if not chosen.worker_registry.outside.host:
+        return
+    try:
+        from oraculo.apps.grpc_api.outside import OutsideRegistry
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("SERVICE_REGISTRY_HOST", "grpc") from error
+    asked = OutsideRegistry(oraculo.registry, chosen.worker_registry.outside, chosen.spiffe)
+    stack.callback(asyncio.create_task(asked.run()).cancel)
 
 
 @contextlib.contextmanager

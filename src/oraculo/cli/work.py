@@ -40,7 +40,7 @@ def worker(
     from oraculo import logs
 
     chosen = settings.load()
-    logs.configure(chosen.logs.level, chosen.logs.format, chosen.traces.service_name)
+    logs.configure(chosen.logs.level, chosen.logs.format, *chosen.traces.service)
     inputs.show_warnings(chosen)
     found = inputs.worker(target)
     found.concurrency = concurrency or found.concurrency

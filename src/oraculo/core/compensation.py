@@ -1,8 +1,8 @@
 """When a task fails for good, what was done before it is undone, in reverse order.
 
 The tasks that undo are part of the same plan, behind all the others. One waits until everything that depended on what
-it undoes is undone itself, whether that worked or not. `CompensationStarted` records what it adds to the plan; nothing
-here is read to fold a journal of rules 3 or later.
+it undoes is undone itself, whether that worked or not, unless the plan is strict about that. `CompensationStarted`
+records what it adds to the plan; nothing here is read to fold a journal of rules 3 or later.
 """
 
 from __future__ import annotations
@@ -75,11 +75,15 @@ def additions(plan: Plan, undone: Sequence[int]) -> Added:
             after[undoes[position]] = number
             for one in before[position]:
                 feeds[one].append(number)
-            gates.append(Gate(FanIn.TODOS, 0, tuple(before[position]), (undoes[position],), essential=False))
+            needed = len(before[position]) if plan.undo_strict else 0
+            gates.append(Gate(FanIn.TODOS, needed, tuple(before[position]), (undoes[position],), essential=False))
     limit = plan.undo or timedelta()
-    tasks = [_task(plan.tasks[p], limit, after.get(undoes[p]), tuple(feeds[undoes[p]])) for p in undone]
+    tasks = [
+        _task(plan.tasks[p], limit, plan.undo_attempts, after.get(undoes[p]), tuple(feeds[undoes[p]])) for p in undone
+    ]
     return Added(tuple(tasks), tuple(gates), plan.profile.undoing(undone, limit))
 
 
-def _task(undone: Task, limit: timedelta, after: int | None, feeds: tuple[int, ...]) -> Task:
-    return Task(Kind.EXECUCAO, undone.name, undone.queue, undone.parametros, limit, undone.max_attempts, after, feeds)
+def _task(undone: Task, limit: timedelta, attempts: int | None, after: int | None, feeds: tuple[int, ...]) -> Task:
+    most = undone.max_attempts if attempts is None else attempts
+    return Task(Kind.EXECUCAO, undone.name, undone.queue, undone.parametros, limit, most, after, feeds)

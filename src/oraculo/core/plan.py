@@ -53,12 +53,16 @@ class Gate:
     essential: bool = True  # when it fails, the orchestration fails
 
 
+DOUBLING = 2.0  # what the wait between attempts grows by when nothing else is said
+
+
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Wait between attempts: full jitter below `base * 2**(attempt-1)`, never above `cap`."""
+    """Wait between attempts: full jitter below `base * factor**(attempt-1)`, never above `cap`."""
 
     base: timedelta = timedelta(seconds=1)
     cap: timedelta = timedelta(seconds=60)
+    factor: float = DOUBLING
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ class Plan:
     parent: Parent | None = None  # of a child
     policies: tuple[PolicyPoint, ...] = ()  # when policies are asked about it
     unique: Uniqueness | None = None  # of a request that exists once
+    undo_attempts: int | None = None  # of what undoes a task; None: as many as the task has
+    undo_strict: bool = False  # what a task depended on is not undone where undoing the task failed
 
     @property
     def queues(self) -> set[str]:

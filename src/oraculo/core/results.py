@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import zlib
 from datetime import datetime, timedelta
+from math import log
 
 from oraculo.core import policing
 from oraculo.core.commands import RecordResult
@@ -31,7 +32,7 @@ from oraculo.core.events import (
 )
 from oraculo.core.matching import match
 from oraculo.core.pausing import clock
-from oraculo.core.plan import Backoff
+from oraculo.core.plan import DOUBLING, Backoff
 from oraculo.core.reasons import Reason, ReasonCode, because
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Cause, Kind, Status, Verdict
@@ -129,6 +130,15 @@ def timed_out(state: Orchestration, position: int, now: datetime) -> Event:
 
 def jittered(backoff: Backoff, who: str, attempt: int) -> timedelta:
     """Full jitter: a share of the whole wait that is hashed, not drawn."""
-    whole = min(backoff.cap, backoff.base * (1 << min(attempt - 1, 32)))
+    whole = min(backoff.cap, _grown(backoff, attempt - 1))
     share: float = (zlib.crc32(f"{who}:{attempt}".encode()) + 1) / 2**32
     return whole * share
+
+
+def _grown(backoff: Backoff, times: int) -> timedelta:
+    """The first wait, grown so many times; the longest wait where it would be longer than that."""
+    if backoff.factor == DOUBLING:
+        return backoff.base * (1 << min(times, 32))
+    if times * log(backoff.factor) > log(max(backoff.cap / backoff.base, 1.0)):
+        return backoff.cap
+    return backoff.base * backoff.factor**times

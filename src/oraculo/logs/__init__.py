@@ -34,7 +34,7 @@ stream: BinaryIO | None = None  # where JSON goes; None: not configured, or text
 _service: dict[str, Any] = {}
 
 
-def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo") -> None:
+def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo", version: str = "") -> None:
     """Once, at the start of a process. Lines go to stderr, so that stdout stays for results."""
     global level, stream
     level = getattr(logging, name)
@@ -60,7 +60,7 @@ def configure(name: str = "INFO", format: str = "auto", service: str = "oraculo"
         {
             "ecs.version": ECS_VERSION,
             "service.name": service,
-            "service.version": __version__,
+            "service.version": version or __version__,
             "host.name": socket.gethostname(),
             "process.pid": os.getpid(),
         }

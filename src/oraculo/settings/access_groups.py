@@ -182,3 +182,29 @@ class VaultSettings:
     )
     timeout_s: float = setting("VAULT_TIMEOUT_SECONDS", "5", read.number(0.1, 300), "How long Vault may take to answer")
     max_retries: int = setting("VAULT_MAX_RETRIES", "3", read.whole(0, 20), "Tries after the first, while it is away")
+
+
+@dataclass(frozen=True, slots=True)
+class SpiffeSettings:
+    """The agent of SPIFFE that gives this workload its tokens. They are read from the environment only, never from
+    `.env`."""
+
+    enabled: bool = setting(
+        "SPIFFE_ENABLED",
+        "false",
+        read.flag,
+        "`true`: with VAULT_AUTH_METHOD `jwt`, and at SERVICE_REGISTRY_HOST, Oráculo shows a JWT-SVID (extra `grpc`)",
+    )
+    socket: str = setting(
+        "SPIFFE_SOCKET_PATH", "unix:///run/spire/sockets/agent.sock", read.word, "The socket of the workload API"
+    )
+    audience: str = setting(
+        "SPIFFE_JWT_AUDIENCE", "vault.neural-hive.local", read.word, "The audience of the token for Vault"
+    )
+    fallback: bool = setting(
+        "SPIFFE_FALLBACK_ALLOWED",
+        "false",
+        read.flag,
+        "`true`: where the agent gives no token, Vault is shown that of VAULT_JWT_PATH, and the registry none; "
+        "`false`: neither is asked",
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from oraculo.settings import readers as read
-from oraculo.settings.declare import setting
+from oraculo.settings.declare import group, setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,25 @@ class PredictionsSettings:
         "false",
         read.flag,
         "`true`: how long tasks take is learnt from the journal, and runs say when they will end",
+    )
+    drift: bool = setting(
+        "ML_DRIFT_DETECTION_ENABLED",
+        "true",
+        read.flag,
+        "`false`: durations that have changed lately are neither told nor learnt faster",
+    )
+    baseline: bool = setting(
+        "ML_DRIFT_BASELINE_ENABLED",
+        "true",
+        read.flag,
+        "`false`: what drift is measured against is not stored: each start begins to measure it anew",
+    )
+    past_errors: bool = setting(
+        "ML_BACKFILL_ERRORS",
+        "false",
+        read.flag,
+        "`true`: metrics of errors begin with those of the past, which are stored with what was learnt; `false`: with "
+        "none",
     )
 
 
@@ -36,6 +55,32 @@ class TrailsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SlaManagementSettings:
+    """A service of error budgets, as the original has it."""
+
+    enabled: bool = setting(
+        "SLA_MANAGEMENT_ENABLED",
+        "false",
+        read.flag,
+        "`true`: with ORACULO_SLA, the error budgets that another service has of this one (OTEL_SERVICE_NAME) are "
+        "watched, too, and one that is critical is told",
+    )
+    host: str = setting(
+        "SLA_MANAGEMENT_HOST",
+        "sla-management-system.neural-hive-orchestration.svc.cluster.local",
+        read.host,
+        "Its host",
+    )
+    port: int = setting("SLA_MANAGEMENT_PORT", "8000", read.whole(1, 65535), "Its port")
+    timeout_s: float = setting(
+        "SLA_MANAGEMENT_TIMEOUT_SECONDS", "5", read.number(0.1, 60), "How long it may take to answer"
+    )
+    interval_s: float = setting(
+        "SLA_MANAGEMENT_CACHE_TTL_SECONDS", "10", read.number(1, 3600), "For how long its answer is not asked again"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SlaSettings:
     """Alerts of service levels."""
 
@@ -50,6 +95,19 @@ class SlaSettings:
         "0.8",
         read.number(0.01, 0.99),
         "Share of its time after which a run or a ticket is told to be near its deadline",
+    )
+    interval_s: float = setting(
+        "SLA_CHECK_INTERVAL_SECONDS",
+        "15",
+        read.number(1, 3600),
+        "Seconds between two looks at objectives; deadlines are told when they come",
+    )
+    critical: float = setting(
+        "SLA_BUDGET_CRITICAL_THRESHOLD",
+        "0.2",
+        read.number(0.1, 0.5),
+        "Share of an error budget; with so much left or less it is critical. Up to a tenth it is exhausted, above one "
+        "half healthy",
     )
     webhook: str = setting(
         "ORACULO_SLA_WEBHOOK",
@@ -69,3 +127,4 @@ class SlaSettings:
     freezes_topic: str = setting(
         "SLA_FREEZE_EVENTS_TOPIC", "sla.freeze.events", read.topic, "Where freezes are published, with Fluxo C"
     )
+    management: SlaManagementSettings = group(SlaManagementSettings, "Error budgets of another service")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from oraculo.errors import SettingsError
 from oraculo.settings import readers as read
 from oraculo.settings.declare import group, setting
 
@@ -11,9 +12,19 @@ AUTO = "auto"
 MESSAGE_FORMATS = (AUTO, "avro", "json")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-OTEL_SAMPLERS = ("parentbased_traceidratio", "traceidratio")
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 MONTH_MS = 2_592_000_000
+OTHER_COLLECTIONS = frozenset(  # of the audit, beside those that settings name
+    (
+        "cognitive_ledger",
+        "validation_audit",
+        "workflow_results",
+        "incidents",
+        "audit_chain",
+        "audit_refused",
+        "telemetry_buffer",
+        "authorization_audit",
+    )
+)
 PORT = read.whole(1, 65535)
 
 
@@ -63,11 +74,17 @@ class DefaultsSettings:
         "ORACULO_RETRY_BASE_S",
         "1",
         read.number(0.001, 3600),
-        "Longest wait before the second attempt; it doubles from there. When this or ORACULO_RETRY_CAP_S is set, both "
+        "Longest wait before the second attempt; it grows from there. When this or ORACULO_RETRY_CAP_S is set, both "
         "apply to tickets of Fluxo C too",
     )
     retry_cap_s: float = setting(
         "ORACULO_RETRY_CAP_S", "60", read.number(0.001, 86400), "Longest wait between two attempts"
+    )
+    retry_factor: float = setting(
+        "ORACULO_RETRY_FACTOR",
+        "2",
+        read.number(1, 100),
+        "What that wait grows by from attempt to attempt; 1: it stays as it is. It applies to tickets of Fluxo C too",
     )
 
 
@@ -105,6 +122,12 @@ class CacheSettings:
     password: str = setting("REDIS_PASSWORD", "", read.text, "The password of REDIS_CLUSTER_NODES", secret=True)
     tls: bool = setting(
         "REDIS_SSL_ENABLED", "false", read.flag, "`true`: the connection to REDIS_CLUSTER_NODES is encrypted"
+    )
+    pause_s: float = setting(
+        "REDIS_CIRCUIT_BREAKER_RECOVERY_TIMEOUT",
+        "5",
+        read.number(0.1, 3600),
+        "How long the cache is left alone after a failure",
     )
 
 
@@ -154,6 +177,30 @@ class TemporalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CompensationSettings:
+    """What happens to tickets of Fluxo C that are done when another one fails for good."""
+
+    enabled: bool = setting(
+        "COMPENSATION_ENABLED", "true", read.flag, "`false`: nothing is undone, whatever a plan says"
+    )
+    retries: int | None = setting(
+        "COMPENSATION_MAX_RETRIES",
+        "",
+        read.optional_whole(0, 99),
+        "Attempts after the first of what undoes a ticket; empty: as many as the ticket had",
+    )
+    timeout_s: float = setting(
+        "COMPENSATION_TIMEOUT_SECONDS", "120", read.number(0.01, 2592000), "How long one such attempt may take"
+    )
+    fail_open: bool = setting(
+        "COMPENSATION_FAIL_OPEN",
+        "true",
+        read.flag,
+        "`false`: where undoing a ticket fails, what it depended on is not undone either",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class FlowCSettings:
     """The rules of Fluxo C."""
 
@@ -189,6 +236,7 @@ class FlowCSettings:
         "What classes of workers can do (class=capability+capability, several with commas between): a task of Fluxo C "
         "goes to a class that has all the capabilities that it requires",
     )
+    undo: CompensationSettings = group(CompensationSettings, "Compensation in Fluxo C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +288,13 @@ class KafkaSettings:
         "",
         read.optional(read.url("http", "https", several=False)),
         "Schema registry that knows other writers' Avro schemas; empty: the shipped schemas with their own ids",
+    )
+    schemas: str = setting(
+        "SCHEMAS_BASE_PATH",
+        "",
+        read.text,
+        "Folder of Avro schemas (`cognitive-plan.avsc` and the others of `oraculo schema avro`, in whatever folders "
+        "below it): each takes the place of the shipped one where records are written and registered; empty: none",
     )
     message_format: str = setting(
         "KAFKA_MESSAGE_FORMAT",
@@ -320,69 +375,17 @@ class MongoDBSettings:
     fail_open_results: bool = setting(
         "MONGODB_FAIL_OPEN_WORKFLOW_RESULTS", "true", read.flag, "The same for the result of an orchestration"
     )
+    tickets: str = setting("MONGODB_COLLECTION_TICKETS", "execution_tickets", read.topic, "The collection of tickets")
+    workflows: str = setting("MONGODB_COLLECTION_WORKFLOWS", "workflows", read.topic, "The collection of workflows")
 
 
-@dataclass(frozen=True, slots=True)
-class LogsSettings:
-    """What is logged, and in which form."""
-
-    level: str = setting("LOG_LEVEL", "INFO", read.one_of_any_case(*LOG_LEVELS), "How much is logged")
-    format: str = setting(
-        "ORACULO_LOG_FORMAT",
-        "auto",
-        read.one_of("auto", "json", "text"),
-        "`json`, `text`, or `auto`: text on a terminal",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class TracesSettings:
-    """Where traces are sent, and which."""
-
-    endpoint: str = setting(
-        "OTEL_EXPORTER_ENDPOINT",
-        "",
-        read.optional(read.url("http", "https")),
-        "Where traces are sent (OTLP), like `http://otel-collector:4317`; empty: no traces",
-    )
-    protocol: str = setting(
-        "OTEL_EXPORTER_PROTOCOL",
-        "auto",
-        read.one_of("auto", "grpc", "http"),
-        "`grpc`, `http`, or `auto`: http for port 4318 or an address with a path",
-    )
-    headers: tuple[str, ...] = setting(
-        "OTEL_EXPORTER_HEADERS", "", read.pairs, "`name=value` that is sent along, several with commas between"
-    )
-    sampler: str = setting(
-        "OTEL_TRACES_SAMPLER",
-        "parentbased_traceidratio",
-        read.one_of(*OTEL_SAMPLERS),
-        "Whether a caller's decision to sample is followed; `traceidratio`: it is not",
-    )
-    ratio: float = setting(
-        "OTEL_TRACES_SAMPLER_ARG", "1", read.number(0, 1), "Share of the traces that begin here which are sampled"
-    )
-    service_name: str = setting(
-        "OTEL_SERVICE_NAME", "oraculo", read.text, "The name of this service in logs and traces"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class CollectorsSettings:
-    """The shipped collectors. They read these when they run, so a change of environment needs no restart."""
-
-    youtube_base: str = setting(
-        "ORACULO_YOUTUBE_BASE", "https://www.youtube.com", read.text, "Where the feeds of channels are"
-    )
-    blog_base: str = setting(
-        "ORACULO_BLOG_BASE", "", read.text, "What relative feed addresses (`/feed.xml`) are joined to"
-    )
-    feed_timeout_s: float = setting("ORACULO_FEEDS_TIMEOUT", "20", read.number(0.001, 300), "Seconds per feed")
-    allow: tuple[str, ...] = setting(
-        "ORACULO_FEEDS_ALLOW",
-        "",
-        read.several,
-        "`host:port` that feeds may be read from although the address is private",
-    )
-    reports: str = setting("ORACULO_RELATORIOS", "relatorios", read.text, "Directory below which reports are written")
+def check_mongodb(chosen: MongoDBSettings) -> None:
+    """SettingsError: fewer connections at most than are kept, or a collection that serves something else."""
+    if chosen.min_pool > chosen.max_pool:
+        raise SettingsError("MONGODB_MIN_POOL_SIZE", str(chosen.min_pool), "at most MONGODB_MAX_POOL_SIZE")
+    for name, value, others in (
+        ("MONGODB_COLLECTION_TICKETS", chosen.tickets, OTHER_COLLECTIONS),
+        ("MONGODB_COLLECTION_WORKFLOWS", chosen.workflows, OTHER_COLLECTIONS | {chosen.tickets}),
+    ):
+        if value in others or value.startswith("system."):
+            raise SettingsError(name, value, "a collection that serves nothing else")

@@ -81,6 +81,11 @@ def whole(low: int, high: int) -> Reader[int]:
     return Reader(parse, f"a whole number from {low} to {high}")
 
 
+def optional_whole(low: int, high: int) -> Reader[int | None]:
+    some = whole(low, high)
+    return Reader(lambda value: some.parse(value) if value else None, some.allowed)
+
+
 def url(*schemes: str, several: bool = True) -> Reader[str]:
     """A URL of one of these schemes; `several` lets commas separate more of them."""
 

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -23,6 +24,7 @@ from oraculo.settings.access_groups import (
     S3Settings,
     SealingSettings,
     SignatureSettings,
+    SpiffeSettings,
     TlsSettings,
     VaultSettings,
 )
@@ -32,20 +34,19 @@ from oraculo.settings.foresight_groups import PredictionsSettings, SlaSettings, 
 from oraculo.settings.groups import (
     CacheSettings,
     CelerySettings,
-    CollectorsSettings,
     DefaultsSettings,
     FlowCSettings,
     KafkaSettings,
-    LogsSettings,
     MongoDBSettings,
     PostgresSettings,
     ReplicaSettings,
     TemporalSettings,
-    TracesSettings,
     WebhooksSettings,
+    check_mongodb,
 )
 from oraculo.settings.operation_groups import BreakerSettings, GrpcSettings, RetentionSettings
 from oraculo.settings.policy_groups import OpaSettings, PoliciesSettings
+from oraculo.settings.telling_groups import CollectorsSettings, LogsSettings, TracesSettings
 from oraculo.settings.vault import VaultReader
 from oraculo.settings.worker_groups import AffinitySettings, SchedulerSettings, WorkerRegistrySettings, check_affinity
 from oraculo.wire import names
@@ -177,6 +178,7 @@ class Settings:
     )
     signatures: SignatureSettings = group(SignatureSettings, "Signed messages")
     vault: VaultSettings = group(VaultSettings, "Vault")
+    spiffe: SpiffeSettings = group(SpiffeSettings, "SPIFFE")
     s3: S3Settings = group(S3Settings, "S3")
     sealing: SealingSettings = group(SealingSettings, "Encryption at rest")
     oidc: OidcSettings = group(OidcSettings, "OpenID Connect")
@@ -293,13 +295,13 @@ def load(
     def in_vault(where: str) -> str:
         """Who asks Vault, and which one, is said by the environment: a stranger's `.env` gets no token of ours."""
         if not vault:
-            own = read_group(VaultSettings, given, lambda n, r: references_to.dereferenced(n, r, surrounding))
-            vault.append(VaultReader(own))
+            there = partial(references_to.dereferenced, environment=surrounding)
+            vault.append(VaultReader(read_group(VaultSettings, given, there), read_group(SpiffeSettings, given, there)))
         return vault[0].value(where)
 
     def dereferenced(name: str, reference: str) -> str:
         folder = Path(dotenv).parent if dotenv is not None and name not in given else None
-        asks = None if name.startswith("VAULT_") else in_vault
+        asks = None if name.startswith(("VAULT_", "SPIFFE_")) else in_vault
         content = references_to.dereferenced(name, reference, surrounding, folder, asks)
         references[name] = merged[name].strip()
         return content
@@ -338,8 +340,7 @@ def _check(settings: Settings) -> None:
     """Check what several variables mean together."""
     if settings.defaults.retry_cap_s < settings.defaults.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.defaults.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
-    if settings.mongodb.min_pool > settings.mongodb.max_pool:
-        raise SettingsError("MONGODB_MIN_POOL_SIZE", str(settings.mongodb.min_pool), "at most MONGODB_MAX_POOL_SIZE")
+    check_mongodb(settings.mongodb)
     check_affinity(settings.affinity)
     _check_access(settings)
     taken = {names.RESULTS, names.REQUESTS}

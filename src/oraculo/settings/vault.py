@@ -48,11 +48,26 @@ class VaultOptions(Protocol):
     def max_retries(self) -> int: ...
 
 
-class VaultReader:
-    """Reads secrets; logs in once, before the first. ValueError says what is wrong, and shows no secret."""
+class SpiffeOptions(Protocol):
+    """The agent of SPIFFE, where it gives the token of a login."""
 
-    def __init__(self, options: VaultOptions) -> None:
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def socket(self) -> str: ...
+    @property
+    def audience(self) -> str: ...
+    @property
+    def fallback(self) -> bool: ...
+
+
+class VaultReader:
+    """Reads secrets; logs in once, before the first. ValueError says what is wrong, and shows no secret. With `spiffe`
+    a login by JWT shows the token of the workload."""
+
+    def __init__(self, options: VaultOptions, spiffe: SpiffeOptions | None = None) -> None:
         self._options = options
+        self._spiffe = spiffe
         self._token = ""
         self._read: dict[str, Mapping[str, Any]] = {}
 
@@ -93,15 +108,33 @@ class VaultReader:
             return asks.token
         body = {"role_id": asks.role_id, "secret_id": asks.secret_id}
         if asks.auth_method != "approle":
-            try:
-                body = {"role": asks.role, "jwt": Path(asks.jwt_path).read_text("utf-8").strip()}
-            except (OSError, UnicodeDecodeError):
-                raise ValueError(f"VAULT_JWT_PATH {asks.jwt_path} cannot be read") from None
+            body = {"role": asks.role, "jwt": self._jwt()}
         told = self._asked("POST", _LOGIN_PATHS[asks.auth_method], body).get("auth")
         token = told.get("client_token") if isinstance(told, Mapping) else None
         if not isinstance(token, str) or not token:
             raise ValueError("Vault gave no token for the login")
         return token
+
+    def _jwt(self) -> str:
+        """The token of the workload, where SPIFFE gives it; else that of the file."""
+        asks, spiffe = self._options, self._spiffe
+        if spiffe is not None and spiffe.enabled and asks.auth_method == "jwt":
+            try:
+                return self._svid(spiffe)
+            except ValueError:
+                if not spiffe.fallback:
+                    raise
+        try:
+            return Path(asks.jwt_path).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            raise ValueError(f"VAULT_JWT_PATH {asks.jwt_path} cannot be read") from None
+
+    def _svid(self, spiffe: SpiffeOptions) -> str:
+        try:
+            from oraculo.adapters.identity.workload_api import jwt_svid
+        except ModuleNotFoundError:
+            raise ValueError("SPIFFE_ENABLED needs the extra grpc") from None
+        return jwt_svid(spiffe.socket, spiffe.audience, self._options.timeout_s)
 
     def _asked(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         """The answer. What may pass (no connection, 429, 5xx) is tried again a few times."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from oraculo.core.vocabulary import Priority, RiskBand
 from oraculo.errors import SettingsError
 from oraculo.settings import readers as read
-from oraculo.settings.declare import setting
+from oraculo.settings.declare import group, setting
 from oraculo.settings.policy_groups import WORDS
 from oraculo.settings.readers import Reader
 
@@ -22,6 +22,33 @@ def _some_of(*allowed: str) -> Reader[tuple[str, ...]]:
         return found
 
     return Reader(parse, f"some of {', '.join(allowed)}, with commas between or as a JSON list; empty: none")
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideRegistrySettings:
+    """Another registry of workers, as the original has it."""
+
+    host: str = setting(
+        "SERVICE_REGISTRY_HOST",
+        "",
+        read.database_host,
+        "Host of another registry of workers, over gRPC (extra `grpc`): the best of its workers are listed here, too; "
+        "empty: none",
+    )
+    port: int = setting("SERVICE_REGISTRY_PORT", "50051", read.whole(1, 65535), "Its port")
+    timeout_s: float = setting(
+        "SERVICE_REGISTRY_TIMEOUT_SECONDS", "3", read.number(0.1, 60), "How long it may take to answer"
+    )
+    most: int = setting("SERVICE_REGISTRY_MAX_RESULTS", "5", read.whole(1, 1000), "How many workers it is asked for")
+    interval_s: float = setting(
+        "SERVICE_REGISTRY_CACHE_TTL_SECONDS", "10", read.number(1, 600), "For how long its answer is not asked again"
+    )
+    audience: str = setting(
+        "SERVICE_REGISTRY_JWT_AUDIENCE",
+        "service-registry.neural-hive.local",
+        read.word,
+        "With SPIFFE_ENABLED: the audience of the token that it is shown",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +70,7 @@ class WorkerRegistrySettings:
         "Silent for so long, a registered worker is lost: its tickets go elsewhere. It is asked for a sign of life "
         "four times as often",
     )
+    outside: OutsideRegistrySettings = group(OutsideRegistrySettings, "Another registry of workers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +83,12 @@ class SchedulerSettings:
         read.flag,
         "A worker that leases over HTTP gets the tickets that are best for it, and every choice is recorded with its "
         "candidates ([scheduler](scheduler.md))",
+    )
+    predicted: bool = setting(
+        "ENABLE_ML_ENHANCED_SCHEDULING",
+        "true",
+        read.flag,
+        "`false`: what is predicted (ORACULO_PREDICTIONS) does not count where workers are chosen",
     )
     turn_s: float = setting(
         "SCHEDULER_WORKER_TURN_SECONDS",
@@ -96,6 +130,12 @@ class SchedulerSettings:
         read.number(10, 600),
         "How long a worker that made room is left in peace",
     )
+    retry_preempted: bool = setting(
+        "SCHEDULER_PREEMPTION_RETRY_PREEMPTED_TASKS",
+        "true",
+        read.flag,
+        "`false`: a ticket that made room does not go out again: it has failed, with the code `preemptado`",
+    )
     retry_delay_s: float = setting(
         "SCHEDULER_PREEMPTION_RETRY_DELAY_SECONDS",
         "300",
@@ -136,6 +176,12 @@ class AffinitySettings:
         "3",
         read.whole(1, 1000),
         "So many tickets of a plan, or of an intent, are as close as can be",
+    )
+    kept_s: float = setting(
+        "SCHEDULER_AFFINITY_CACHE_TTL_SECONDS",
+        "0",
+        read.number(0, 2592000),
+        "For how many seconds it counts that a ticket of a plan went to a worker; 0: as long as the plan runs",
     )
     bands: tuple[str, ...] = setting(
         "SCHEDULER_AFFINITY_ANTI_AFFINITY_RISK_BANDS",

@@ -88,6 +88,8 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "parent": plan.parent,
         "policies": plan.policies,
         "unique": plan.unique,
+        "undo_attempts": plan.undo_attempts,
+        "undo_strict": plan.undo_strict,
     }
 
 

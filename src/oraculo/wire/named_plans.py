@@ -59,7 +59,8 @@ def plan_of(document: PlanDocument, defaults: Defaults) -> Plan:
     """The plan that runs what a document asks for."""
     nodes = document.tasks
     index = {name: number for number, name in enumerate(nodes)}
-    backoff = Backoff(timedelta(seconds=defaults.retry_base_s), timedelta(seconds=defaults.retry_cap_s))
+    base, cap = timedelta(seconds=defaults.retry_base_s), timedelta(seconds=defaults.retry_cap_s)
+    backoff = Backoff(base, cap, defaults.retry_factor)
     notify = document.options.notify
     made = graph(
         {name: _task(node, defaults) for name, node in nodes.items()},
@@ -197,7 +198,7 @@ def _backoff(retry: RetryRule | None, default: Backoff) -> Backoff | None:
     if retry is None or (retry.base_s is None and retry.cap_s is None):
         return None
     base = default.base if retry.base_s is None else timedelta(seconds=retry.base_s)
-    return Backoff(base, default.cap if retry.cap_s is None else timedelta(seconds=retry.cap_s))
+    return Backoff(base, default.cap if retry.cap_s is None else timedelta(seconds=retry.cap_s), default.factor)
 
 
 def _undo(

@@ -17,7 +17,7 @@ from oraculo.core import events as ev
 from oraculo.core.allocations import Allocation, AllocationMethod, Candidate, NotChosen
 from oraculo.core.flow.profile import Flow, Spec
 from oraculo.core.named_tasks import ChildSpec, LoopSpec, MapSpec, NamedTask, NamedTasks, UndoSpec
-from oraculo.core.plan import Added, Backoff, Gate, Join, NoticeTargets, Parent, Plan, Task, UndoWindow
+from oraculo.core.plan import DOUBLING, Added, Backoff, Gate, Join, NoticeTargets, Parent, Plan, Task, UndoWindow
 from oraculo.core.policies import PolicyFinding, PolicyPoint, PolicySource, PolicyViolation
 from oraculo.core.priority import PriorityScore
 from oraculo.core.profile import PLAIN, Profile
@@ -95,6 +95,8 @@ def _plan(value: dict[str, Any]) -> Plan:
         parent=None if value.get("parent") is None else Parent(**value["parent"]),
         policies=tuple(PolicyPoint(point) for point in value.get("policies", ())),
         unique=None if value.get("unique") is None else _unique(value["unique"]),
+        undo_attempts=value.get("undo_attempts"),
+        undo_strict=value.get("undo_strict", False),
     )
 
 
@@ -104,7 +106,8 @@ def _unique(value: dict[str, Any]) -> Uniqueness:
 
 
 def _backoff(value: dict[str, Any]) -> Backoff:
-    return Backoff(timedelta(seconds=value["base"]), timedelta(seconds=value["cap"]))
+    factor = value.get("factor", DOUBLING)
+    return Backoff(timedelta(seconds=value["base"]), timedelta(seconds=value["cap"]), factor)
 
 
 def _profile(value: dict[str, Any] | None) -> Profile:

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from oraculo.core.fan_in import POLICIES, REQUEST_MODES
 from oraculo.core.named_tasks import named_in
-from oraculo.core.plan import Backoff, NoticeTargets, Parent, Plan, Task, stages
+from oraculo.core.plan import DOUBLING, Backoff, NoticeTargets, Parent, Plan, Task, stages
 from oraculo.core.vocabulary import FanIn, Kind
 from oraculo.errors import PlanError, WireError
 from oraculo.plans import limits, reader, writer
@@ -134,6 +134,7 @@ class Defaults(BaseModel):
     max_tentativas: int = 3
     retry_base_s: float = 1.0
     retry_cap_s: float = 60.0
+    retry_factor: float = DOUBLING
     queues: names.QueueNames = names.USUAL
 
     def within(self, tenant: str) -> Defaults:
@@ -276,7 +277,7 @@ def plan_of(request: Requisicao, defaults: Defaults) -> Plan:
         mode=FanIn.TODOS if rule is None else FanIn(rule.modo),
         minimo=None if rule is None else rule.minimo,
         timeout=_seconds(request.timeout_s or defaults.timeout_s),
-        backoff=_backoff(defaults.retry_base_s, defaults.retry_cap_s),
+        backoff=_backoff(defaults.retry_base_s, defaults.retry_cap_s, defaults.retry_factor),
         notify=NO_NOTICE if notify is None else _notice_targets(notify, defaults),
         tipo=request.tipo,
         labels=_labels(request) if request.rotulos else (),
@@ -293,8 +294,8 @@ def _seconds(count: float) -> timedelta:
 
 
 @lru_cache(maxsize=64)
-def _backoff(base_s: float, cap_s: float) -> Backoff:
-    return Backoff(timedelta(seconds=base_s), timedelta(seconds=cap_s))
+def _backoff(base_s: float, cap_s: float, factor: float) -> Backoff:
+    return Backoff(timedelta(seconds=base_s), timedelta(seconds=cap_s), factor)
 
 
 def _task(kind: Kind, name: str, item: Coleta | Execucao, defaults: Defaults) -> Task:

@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Collection
 from copy import deepcopy
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from oraculo.adapters.registry.folder import folder_schemas
 from oraculo.adapters.registry.local import LocalRegistry
 from oraculo.errors import MissingExtraError, WireError
 from oraculo.wire.flow import schemas
@@ -339,3 +341,32 @@ def test_without_the_extra_json_works_and_avro_says_what_to_install(monkeypatch:
     plain = Codec(LocalRegistry(), JSON)
     assert plain.decode("ExecutionResult", plain.encode("ExecutionResult", RESULT)) == RESULT
     assert refused(framed(4, BODY), by=plain) == "avro_not_supported"
+
+
+def test_a_schema_of_a_folder_takes_the_place_of_the_shipped_one(tmp_path: Path) -> None:
+    own = schemas.schema("ExecutionResult")
+    own["fields"].append({"name": "region", "type": "string", "default": "sul"})
+    own["fields"].append(
+        {"name": "seen", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}], "default": None}
+    )
+    (tmp_path / "execution-result").mkdir()
+    (tmp_path / "execution-result" / "execution-result.avsc").write_text(json.dumps(own))
+    texts = folder_schemas(tmp_path)
+    by = Codec(LocalRegistry(texts), written=texts)
+    raw = by.encode("ExecutionResult", RESULT)
+    found = fastavro.schemaless_reader(BytesIO(raw[5:]), fastavro.parse_schema(own), None)
+    assert found == {**RESULT, "region": "sul", "seen": None}, "a consumer with that schema reads it"
+    assert by.decode("ExecutionResult", raw) == RESULT, "so does Oráculo"
+    plan = by.encode("CognitivePlan", SAMPLES["CognitivePlan"])
+    assert plan == codec.encode("CognitivePlan", SAMPLES["CognitivePlan"]), "the others are as shipped"
+    with pytest.raises(WireError, match="ExecutionResult"):
+        by.encode("ExecutionResult", {**RESULT, "region": "norte"})
+
+
+def test_a_field_that_only_the_folder_knows_and_has_no_default_is_refused(tmp_path: Path) -> None:
+    own = schemas.schema("ExecutionResult")
+    own["fields"].append({"name": "region", "type": "string"})
+    (tmp_path / "execution-result.avsc").write_text(json.dumps(own))
+    texts = folder_schemas(tmp_path)
+    with pytest.raises(WireError, match="region"):
+        Codec(LocalRegistry(texts), written=texts).encode("ExecutionResult", RESULT)

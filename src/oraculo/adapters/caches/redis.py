@@ -41,9 +41,10 @@ return 0"""
 
 
 class RedisCache:
-    def __init__(self, where: str, *, password: str = "", tls: bool = False) -> None:
+    def __init__(self, where: str, *, password: str = "", tls: bool = False, pause_s: float = FAILURE_PAUSE_S) -> None:
         self._login: dict[str, Any] = {"password": password} if password else {}
         self._tls = tls
+        self._pause_s = pause_s
         self._node = "" if "://" in where or "," in where else where  # may be a server alone, or one of a cluster
         if "://" in where or self._node:
             url = where if "://" in where else f"{'rediss' if tls else 'redis'}://{where}"
@@ -78,7 +79,7 @@ class RedisCache:
                 log.warning(
                     "the cache is away; everything goes on without it", error=str(error) or type(error).__name__
                 )
-            self._away_until = time.monotonic() + FAILURE_PAUSE_S
+            self._away_until = time.monotonic() + self._pause_s
             self.failures += 1
             return None
         if self._away_until:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -27,9 +28,18 @@ MEDIA_TYPE = "application/vnd.schemaregistry.v1+json"
 
 
 class HttpRegistry:
-    """`topics`: the record of each shipped schema that is published → its topic."""
+    """`topics`: the record of each schema that is published → its topic; `texts`: schemas that take the place of
+    shipped ones, by their records."""
 
-    def __init__(self, url: str, topics: Mapping[str, str], *, patience: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        topics: Mapping[str, str],
+        *,
+        patience: float = ANSWER_TIMEOUT_S,
+        texts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._texts = texts
         self._where = redaction.urls(url)
         self._base = url.rstrip("/")
         self._topics = dict(topics)
@@ -83,12 +93,13 @@ class HttpRegistry:
         self._schemas[number] = text
 
     async def _register(self, record: str, topic: str) -> int:
+        text = self._texts.get(record) or schemas.text(record)
         path = f"/subjects/{quote(topic, safe='')}-value/versions"
-        answer = await self._ask("POST", path, {"schema": schemas.text(record)})
+        answer = await self._ask("POST", path, {"schema": text})
         number = answer.get("id") if answer is not None else None
         if type(number) is not int:
             raise RegistryUnavailableError(f"{self._where} gave the schema of {record} no number")
-        self._schemas[number] = schemas.text(record)
+        self._schemas[number] = text
         return number
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any] | None:

@@ -63,7 +63,7 @@ async def register(caller: Caller, request: Any) -> Any:
         capacidades=list(request.capabilities),
         rotulos=labels,
         versao=request.version or "1.0.0",
-        concorrencia=_whole(metadata.get("max_concurrent_tasks", ""), 1),
+        concorrencia=whole(metadata.get("max_concurrent_tasks", ""), 1),
         nivel=metadata.get("security_level", "").upper() or SecurityLevel.INTERNAL,
         telemetria=_telemetry(request),
     )
@@ -71,7 +71,8 @@ async def register(caller: Caller, request: Any) -> Any:
     return message(f"{PACKAGE}.RegisterResponse")(agent_id=name, registered_at=_seconds(stored.registered_at))
 
 
-def _whole(text: str, otherwise: int) -> int:
+def whole(text: str, otherwise: int) -> int:
+    """A whole number above 0 in a text, else another."""
     return int(text) if text.isascii() and text.isdigit() and text.strip("0") else otherwise
 
 

@@ -69,6 +69,10 @@ class Calibration:
             return False
         return abs(self.bias) > log(DRIFT_RATIO) or self.covered < DRIFT_COVERAGE
 
+    def without_baseline(self) -> Calibration:
+        """The same with the corrections of the p90, and without what drift is measured against."""
+        return Calibration(self.recent, self.ordered, self.miss)
+
     def as_json(self) -> list[object]:
         residuals = [float(f"{one:.4g}") for one in self.recent]
         return [residuals, round(self.miss, 5), round(self.covered, 5), round(self.bias, 5), self.judged]

@@ -14,6 +14,7 @@ from math import exp
 from typing import Any
 
 from oraculo.core.durations.calibration import MISS_SHARE, Calibration
+from oraculo.core.durations.errors import PredictionErrors
 from oraculo.core.durations.sketch import HALF_LIFE_SAMPLES, DurationQuantiles, Sketch, bin_of, mixture
 from oraculo.core.vocabulary import Kind
 
@@ -73,24 +74,32 @@ class Known:
     fresh: int = 0  # samples that may still come before the prediction is made anew
     second: int = 0  # the one that the newest sample came in
     in_second: int = 0  # samples that came in it
+    errors: PredictionErrors = field(default_factory=PredictionErrors)
 
-    def as_json(self) -> dict[str, Any]:
-        lately = [self.second, self.in_second]
+    def as_json(self, *, baseline: bool = True) -> dict[str, Any]:
+        """The document of a key, with what drift is measured against where that is the `baseline` of a next start."""
         return {
-            **self.sketch.as_json(), "calibration": self.calibration.as_json(), "seen": self.seen, "lately": lately
-        }  # fmt: skip
+            **self.sketch.as_json(),
+            "calibration": (self.calibration if baseline else self.calibration.without_baseline()).as_json(),
+            "seen": self.seen,
+            "lately": [self.second, self.in_second],
+            **({"errors": self.errors.as_json()} if self.errors.judged else {}),
+        }
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Known:
         made = cls(Sketch.of_json(found), Calibration.of_json(found["calibration"]), int(found["seen"]))
         made.second, made.in_second = found.get("lately", (0, 0))
+        made.errors = PredictionErrors.of_json(found.get("errors", ()))
         return made
 
 
 class History:
-    """`changed` are keys that were added to since it was last emptied; a key that was forgotten is in it, too."""
+    """`changed` are keys that were added to since it was last emptied; a key that was forgotten is in it, too.
+    `drifts`: durations that have changed are looked for, and learnt faster."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, drifts: bool = True) -> None:
+        self.drifts = drifts
         self.keys: dict[str, Known] = {}
         self.changed: set[str] = set()
 
@@ -109,7 +118,7 @@ class History:
         if before is not None and not (censored and ms <= before.p90_ms):
             self._judge(levels, ms)
         narrow = self.keys.get(levels[0])
-        drifted = narrow is not None and narrow.calibration.drifted
+        drifted = narrow is not None and self.has_drifted(narrow)
         for level in levels:
             known = self._known(level)
             known.sketch.add(ms, at, DRIFT_HALF_LIFE_SAMPLES if drifted else HALF_LIFE_SAMPLES)
@@ -197,8 +206,13 @@ class History:
         samples = 0.0 if narrow is None else narrow.sketch.count
         calibration = Calibration() if narrow is None else narrow.calibration
         sure = samples / (samples + SHRINKAGE_SAMPLES) * min(1.0, calibration.covered / (1 - MISS_SHARE))
+        drifted = narrow is not None and self.has_drifted(narrow)
         median = found.quantile(0.5)
-        return Estimate(median, max(median, found.quantile(0.9)), samples, sure, calibration.drifted, found)
+        return Estimate(median, max(median, found.quantile(0.9)), samples, sure, drifted, found)
+
+    def has_drifted(self, known: Known) -> bool:
+        """Return whether durations of a key have changed lately, where that is looked for."""
+        return self.drifts and known.calibration.drifted
 
     def _stretch(self, levels: tuple[str, ...]) -> float:
         """The correction of the narrowest key that has one."""

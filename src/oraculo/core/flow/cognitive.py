@@ -81,6 +81,7 @@ class FlowRules:
     timeout: timedelta = FLOW_SLA
     backoff: Backoff = service_levels.BACKOFF
     offers: Offers = field(default_factory=dict)
+    undo: service_levels.CompensationRules = field(default_factory=service_levels.CompensationRules)
 
 
 def task_type(text: str) -> TaskType:
@@ -214,7 +215,9 @@ def plan_of(
         made,
         tipo=TIPO,
         approval=plan.requires_approval,
-        undo=service_levels.UNDO_TIMEOUT if plan.compensate else None,
+        undo=rules.undo.timeout if plan.compensate and rules.undo.enabled else None,
+        undo_attempts=rules.undo.attempts,
+        undo_strict=rules.undo.strict,
         ending=Ending.MAJORITY,
         profile=flow,
     )

@@ -44,6 +44,17 @@ class SlaRules:
     buffer: float = TIMEOUT_BUFFER_FACTOR
 
 
+@dataclass(frozen=True, slots=True)
+class CompensationRules:
+    """Whether and how tickets are undone. `attempts`: of each; None: as many as the ticket had. `strict`: where undoing
+    a ticket fails, what it depended on is not undone either."""
+
+    enabled: bool = True
+    timeout: timedelta = UNDO_TIMEOUT
+    attempts: int | None = None
+    strict: bool = False
+
+
 _UNDO_ACTIONS = {
     TaskType.BUILD: "delete_artifacts",
     TaskType.DEPLOY: "rollback_deployment",

@@ -9,17 +9,22 @@ from enum import StrEnum
 from oraculo.core.sla.slo import Slo
 
 MINUTES_PER_HOUR = 60
+CRITICAL_SHARE = 0.2  # of the budget, with which it is critical unless another is set
 EVENTS_NEEDED = 10  # in the long window of a pair, before it fires
 
 
 class BudgetStatus(StrEnum):
-    """By the share of the budget that is left: more than 50 %, 20 %, 10 %, less; unknown while nothing has ended."""
+    """By the share of the budget that is left: more than 50 %, 20 % (or what is set), 10 %, less; unknown while nothing
+    has ended."""
 
     UNKNOWN = "UNKNOWN"
     HEALTHY = "HEALTHY"
     WARNING = "WARNING"
     CRITICAL = "CRITICAL"
     EXHAUSTED = "EXHAUSTED"
+
+
+LOW_STATUSES = (BudgetStatus.CRITICAL, BudgetStatus.EXHAUSTED)
 
 
 class BurnLevel(StrEnum):
@@ -114,12 +119,12 @@ def level_of(rate: float) -> BurnLevel:
     return next((level for least, level in _LEVELS if rate >= least), BurnLevel.NORMAL)
 
 
-def status_of(remaining: float | None) -> BudgetStatus:
+def status_of(remaining: float | None, critical: float = CRITICAL_SHARE) -> BudgetStatus:
     if remaining is None:
         return BudgetStatus.UNKNOWN
     if remaining > 0.5:
         return BudgetStatus.HEALTHY
-    if remaining > 0.2:
+    if remaining > critical:
         return BudgetStatus.WARNING
     return BudgetStatus.CRITICAL if remaining > 0.1 else BudgetStatus.EXHAUSTED
 
@@ -143,18 +148,29 @@ class Budget:
     remaining: float | None
     burns: tuple[Burn, ...]
     firing: tuple[str, ...]
+    critical: float = CRITICAL_SHARE
 
     @property
     def status(self) -> BudgetStatus:
-        return status_of(self.remaining)
+        return status_of(self.remaining, self.critical)
 
 
-def budget_of(slo: Slo, minutes: Minutes, now: datetime) -> Budget:
+@dataclass(frozen=True, slots=True)
+class OutsideBudget:
+    """A budget that another service measures; `remaining` is a share of the whole, 0 to 1."""
+
+    slo: str
+    service: str
+    remaining: float
+
+
+def budget_of(slo: Slo, minutes: Minutes, now: datetime, critical: float = CRITICAL_SHARE) -> Budget:
     counted = minutes.within(slo.window, now)
     used = burn_rate(slo, counted)
     remaining = None if used is None else max(0.0, 1.0 - used)
     burns = tuple(_burn(slo, minutes, hours, remaining, now) for hours in SHOWN_HOURS)
-    return Budget(counted, remaining, burns, tuple(pair.name for pair in PAIRS if _fires(slo, minutes, pair, now)))
+    firing = tuple(pair.name for pair in PAIRS if _fires(slo, minutes, pair, now))
+    return Budget(counted, remaining, burns, firing, critical)
 
 
 def _burn(slo: Slo, minutes: Minutes, hours: int, remaining: float | None, now: datetime) -> Burn:

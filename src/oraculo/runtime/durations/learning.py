@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from functools import reduce
 
 import orjson
 import structlog
 
 from oraculo.core.durations.ending import RunForecast, Unforeseen, foresee
+from oraculo.core.durations.errors import PredictionErrors
 from oraculo.core.durations.history import Estimate, History, Known, TaskKey
 from oraculo.core.durations.samples import samples
 from oraculo.core.state import Orchestration
@@ -21,21 +21,30 @@ from oraculo.runtime.document_sink import DocumentSink
 log = structlog.get_logger("oraculo.durations")
 
 PROJECTION = "previsoes"
-ERROR_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)  # |actual - p50| / actual
+NARROW_SLASHES = 3  # in the key of what is narrowest: tenant, kind, name, size
 
 
 class Durations(DocumentSink):
-    """`judged` counts predictions by whether what came was within the p90; `errors` is a histogram of how far off the
-    p50 was."""
+    """`drift`: durations that have changed are told and learnt faster; `baseline`: what that is measured against is
+    stored; `past_errors`: errors of earlier processes are told with those of this one."""
 
     name = PROJECTION
 
-    def __init__(self, store: ProjectedDocuments) -> None:
+    def __init__(
+        self, store: ProjectedDocuments, drift: bool = True, baseline: bool = True, past_errors: bool = False
+    ) -> None:
         super().__init__(store)
-        self.history = History()
-        self.judged: Counter[str] = Counter()
-        self.errors = [0] * (len(ERROR_BUCKETS) + 1)
-        self.error_sum = 0.0
+        self._drift, self._baseline, self._past_errors = drift, baseline, past_errors
+        self.history = History(drifts=drift)
+        self._own_errors = PredictionErrors()
+
+    @property
+    def errors(self) -> PredictionErrors:
+        """How far predictions were off: those of this process, or all that are stored."""
+        if not self._past_errors:
+            return self._own_errors
+        narrow = (known.errors for level, known in self.history.keys.items() if level.count("/") == NARROW_SLASHES)
+        return reduce(PredictionErrors.plus, narrow, PredictionErrors())
 
     # -- asking --------------------------------------------------------------------------------------------------------
 
@@ -52,7 +61,7 @@ class Durations(DocumentSink):
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        self.history = History()
+        self.history = History(drifts=self._drift)
 
     def load(self, documents: Mapping[str, bytes]) -> None:
         self.history.keys |= {key: Known.of_json(orjson.loads(body)) for key, body in documents.items()}
@@ -70,22 +79,21 @@ class Durations(DocumentSink):
 
     def _document(self, key: str) -> bytes | None:
         known = self.history.keys.get(key)
-        return None if known is None else orjson.dumps(known.as_json())
+        return None if known is None else orjson.dumps(known.as_json(baseline=self._baseline))
 
     def _learn(self, key: TaskKey, ms: float, at: datetime, *, censored: bool) -> None:
         before = self.history.learn(key, ms, at, censored=censored)
         if before is None or censored:
             return
-        self.judged["within" if ms <= before.p90_ms else "beyond"] += 1
-        error = abs(ms - before.p50_ms) / max(ms, 1.0)
-        self.errors[bisect_left(ERROR_BUCKETS, error)] += 1
-        self.error_sum += error
+        for errors in (self._own_errors, self.history.keys[key.levels()[0]].errors):
+            errors.add(ms, before.p50_ms, before.p90_ms)
         self._tell_drift(key, before)
 
     def _tell_drift(self, key: TaskKey, before: Estimate) -> None:
-        now = self.history.keys[key.levels()[0]].calibration
-        if now.drifted != before.drifted and now.judged % 10 == 0:
-            said = "durations have drifted" if now.drifted else "durations are as predicted again"
+        known = self.history.keys[key.levels()[0]]
+        now, drifted = known.calibration, self.history.has_drifted(known)
+        if drifted != before.drifted and now.judged % 10 == 0:
+            said = "durations have drifted" if drifted else "durations are as predicted again"
             log.warning(
                 said,
                 tenant=key.tenant,

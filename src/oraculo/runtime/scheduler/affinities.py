@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from oraculo.core.affinity import NO_TIES, AffinityWeights, TicketTies, affinity
 from oraculo.core.candidates import WorkerFacts
@@ -22,12 +23,14 @@ PLANS_MAX = 2_000  # whose workers are known
 
 @dataclass(frozen=True, slots=True)
 class AffinityOptions:
-    """`bands` and `priorities`: tickets of which are critical, and spread over workers."""
+    """`bands` and `priorities`: tickets of which are critical, and spread over workers. `kept`: for how long it counts
+    that a ticket went to a worker; None: as long as its plan runs."""
 
     enabled: bool = False
     weights: AffinityWeights = field(default_factory=AffinityWeights)
     bands: frozenset[RiskBand] = frozenset({RiskBand.CRITICAL, RiskBand.HIGH})
     priorities: frozenset[Priority] = frozenset({Priority.CRITICAL, Priority.HIGH})
+    kept: timedelta | None = None
 
 
 @dataclass(slots=True)
@@ -43,13 +46,14 @@ class Affinities:
     options: AffinityOptions = field(default_factory=AffinityOptions)
     _plans: OrderedDict[int, _Plan] = field(default_factory=OrderedDict)
 
-    def read(self, state: Orchestration, at: float) -> None:
+    def read(self, state: Orchestration, at: float, now: datetime) -> None:
         """Count who got the tickets of a plan, unless that was done a moment ago; `at`: the clock of the event loop."""
         if not self.options.enabled:
             return
         known = self._plans.pop(state.run, None)
         if known is None or at - known.read_at >= READ_AGAIN_S:
-            known = _Plan(at, _who_got(state))
+            kept = self.options.kept
+            known = _Plan(at, _who_got(state, None if kept is None else now - kept))
         self._plans[state.run] = known
         if len(self._plans) > PLANS_MAX:
             self._plans.popitem(last=False)
@@ -89,9 +93,11 @@ class Affinities:
         return affinity(self.options.weights, self.did(run, worker.name), ties, worker.ties)
 
 
-def _who_got(state: Orchestration) -> Counter[str]:
+def _who_got(state: Orchestration, since: datetime | None) -> Counter[str]:
     return Counter(
         ticket.allocated.allocation.agent_id
         for ticket in state.tickets
-        if ticket.allocated is not None and (ticket.phase is Phase.RUNNING or ticket.status is Status.CONCLUIDA)
+        if ticket.allocated is not None
+        and (since is None or ticket.allocated.at >= since)
+        and (ticket.phase is Phase.RUNNING or ticket.status is Status.CONCLUIDA)
     )

@@ -43,6 +43,7 @@ class Offer:
     size: TicketSize = ANY_SIZE
     priority: Priority = Priority.NORMAL
     ties: TicketTies = NO_TIES
+    undoes: bool = False  # another ticket
     made_room_for: str = ""  # the ticket for which its worker is told to stop
     refused: dict[str, float] = field(default_factory=dict)  # key of a worker → until when policies have said no
     trusted: dict[str, float] = field(default_factory=dict)  # … → until when faster ones should be done with it

@@ -18,7 +18,7 @@ import structlog
 from oraculo.core import candidates
 from oraculo.core.allocations import NotChosen
 from oraculo.core.candidates import WorkerFacts
-from oraculo.core.commands import WithdrawTicket
+from oraculo.core.commands import RecordResult, WithdrawTicket
 from oraculo.core.tenants import local_name
 from oraculo.core.ticket_id import ticket_id
 from oraculo.core.vocabulary import Cause, Priority
@@ -40,7 +40,7 @@ _FULL = (None, NotChosen.NO_ROOM, NotChosen.RESOURCES)
 class PreemptionOptions:
     """`preemptor`: the least priority that others make room for; `victim`: the highest that makes room. A worker has
     `grace_s` to stop, and is left in peace for `cooldown_s` then; at most `concurrent` are being told at a time. What
-    made room goes out again after `retry_delay_s`."""
+    made room goes out again after `retry_delay_s`; None: it does not, and has failed."""
 
     enabled: bool = False
     preemptor: Priority = Priority.HIGH
@@ -48,7 +48,7 @@ class PreemptionOptions:
     grace_s: float = 30.0
     concurrent: int = 5
     cooldown_s: float = 60.0
-    retry_delay_s: float = 300.0
+    retry_delay_s: float | None = 300.0
 
 
 @dataclass(slots=True)
@@ -137,7 +137,8 @@ class Preemption:
 
     def _may_be_victim(self, held: _Held) -> bool:
         low = _RANKS[held.offer.priority] <= _RANKS[self._options.victim]
-        return low and not held.spared and held.told_at is None
+        lasting = self._options.retry_delay_s is None and held.offer.undoes
+        return low and not held.spared and held.told_at is None and not lasting
 
     def _is_served(self, offer: Offer, workers: dict[str, WorkerFacts]) -> bool:
         """Return whether a worker has room for it, or is being told to make some."""
@@ -167,9 +168,7 @@ class Preemption:
 
     async def _make_room(self, held: _Held, offer: Offer, at: float) -> None:
         one, by = held.offer, ticket_id(offer.run, offer.position)
-        wait = timedelta(seconds=self._options.retry_delay_s)
-        command = WithdrawTicket(one.position, one.attempt, Cause.PREEMPTADO, local_name(held.key), wait, by=by)
-        (outcome,) = await self._submit([Work(command, run=one.run)])
+        (outcome,) = await self._submit([Work(self._taken_back(held, by), run=one.run)])
         if held.lease_id not in self._held:
             return  # its worker was done meanwhile
         if outcome.fate is not Fate.APPLIED:
@@ -183,6 +182,20 @@ class Preemption:
         stopped = ticket_id(one.run, one.position)
         self._tell(held.key, StopOrder(stopped, one.attempt, by, self._options.grace_s))
         log.warning("ticket makes room for a more urgent one", ticket_id=stopped, worker=held.key, by=by)
+
+    def _taken_back(self, held: _Held, by: str) -> WithdrawTicket | RecordResult:
+        """What the journal is told of a ticket that makes room: its attempt is withdrawn, or it has failed for good."""
+        one, delay_s = held.offer, self._options.retry_delay_s
+        if delay_s is not None:
+            wait = timedelta(seconds=delay_s)
+            return WithdrawTicket(one.position, one.attempt, Cause.PREEMPTADO, local_name(held.key), wait, by=by)
+        fault: dict[str, object] = {
+            "codigo": Cause.PREEMPTADO.value,
+            "mensagem": f"the place of its worker was needed for {by}",
+            "definitivo": True,
+        }
+        which = ticket_id(one.run, one.position)
+        return RecordResult(False, b"null", [fault], True, which, one.attempt, position=one.position)
 
     async def _end_overdue(self, holder: Leaseholder, at: float) -> None:
         for held in list(self._held.values()):

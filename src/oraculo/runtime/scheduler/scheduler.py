@@ -291,7 +291,7 @@ class LeaseScheduler:
             return Offer(delivery, came_at)
         run, position = parsed
         priority = priority_class(fresh_score_of(state, position))
-        self._affinities.read(state, came_at)
+        self._affinities.read(state, came_at, self._clock.now())
         return Offer(
             delivery,
             came_at,
@@ -306,6 +306,7 @@ class LeaseScheduler:
             size=size_of(self._durations, state, position),
             priority=priority,
             ties=self._affinities.ties_of(state, priority),
+            undoes=position >= state.asked,
         )
 
     # -- what becomes of a choice ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from oraculo.chunks import chunks_by_count
 from oraculo.core.durations.ending import Risk, RunForecast
 from oraculo.core.events import OrchestrationClosed, OrchestrationStarted
 from oraculo.core.replay import rebuild
+from oraculo.core.sla.budget import CRITICAL_SHARE, LOW_STATUSES, OutsideBudget, status_of
 from oraculo.core.sla.slo import ends
 from oraculo.core.sla.watch import NEAR_SHARE, AlertKind, DeadlineAlert, DeadlineWatch, WatchedRun
 from oraculo.core.state import Orchestration
@@ -31,7 +32,7 @@ from oraculo.ports.journal import Journal
 from oraculo.ports.projected import ProjectedChange, ProjectedDocuments, ProjectedMark
 from oraculo.ports.projection import Entry, Sink
 from oraculo.ports.sla import Freeze, SlaRegistry, ToldAlert
-from oraculo.runtime.sla.objectives import Objectives
+from oraculo.runtime.sla.objectives import Objectives, outside_alert
 from oraculo.wire.sla import deadline_record
 
 log = structlog.get_logger("oraculo.sla")
@@ -48,7 +49,9 @@ class MonitoredStore(Journal, Cursors, ProjectedDocuments, SlaRegistry, Protocol
 
 
 class SlaMonitor(Sink):
-    """`told` counts alerts that this process was the first to tell, by their type."""
+    """`told` counts alerts that this process was the first to tell, by their type. Objectives are looked at every
+    `interval`; a budget is critical with the share `critical` or less. `outside` gives budgets that another
+    service measures."""
 
     name = PROJECTION
     gather_s = 0.2
@@ -60,17 +63,24 @@ class SlaMonitor(Sink):
         *,
         near: float = NEAR_SHARE,
         durations: DurationEstimates | None = None,
+        interval: timedelta = EVALUATION_INTERVAL,
+        critical: float = CRITICAL_SHARE,
+        outside: Callable[[], Sequence[OutsideBudget]] = tuple,
     ) -> None:
         self._store = store
         self._clock = clock
         self._near = near
+        self._interval = interval
+        self._critical = critical
+        self.outside = outside
+        self._told_today: set[str] = set()  # ids of alerts of budgets of another service
         self._durations = durations
         self._lock = asyncio.Lock()
         self._version = _UNKNOWN  # of the documents that are in memory
         self._watching = False  # all open runs are watched
         self._deadlines = DeadlineWatch(near, forecasts=durations is not None)
         self._evaluate_at: datetime | None = None
-        self.objectives = Objectives()
+        self.objectives = Objectives(critical)
         self.told: Counter[str] = Counter()
 
     def now(self) -> datetime:
@@ -123,10 +133,19 @@ class SlaMonitor(Sink):
             near, foresee = self._deadlines.due(now)
             found = [_alert(one, now) for one in (*near, *await self._at_risk(foresee, now))]
             if self._evaluate_at is None or now >= self._evaluate_at:
-                self._evaluate_at = now + EVALUATION_INTERVAL
+                self._evaluate_at = now + self._interval
                 found += self.objectives.evaluate(now)
+                found += self._outside_alerts(now)
             if found or self.objectives.changed:
                 await self._tell(found, mark.position)
+                self._told_today |= {one.id for one in found if one.kind == AlertKind.BUDGET}
+
+    def _outside_alerts(self, now: datetime) -> list[ToldAlert]:
+        """Budgets of another service that are critical; each is told once a day as long as it is."""
+        low = [one for one in self.outside() if status_of(one.remaining, self._critical) in LOW_STATUSES]
+        alerts = [outside_alert(one, now) for one in low]
+        self._told_today &= {one.id for one in alerts}
+        return [one for one in alerts if one.id not in self._told_today]
 
     async def _at_risk(self, runs: Sequence[WatchedRun], now: datetime) -> list[DeadlineAlert]:
         """Runs that will miss their deadline, by what is predicted."""
@@ -177,7 +196,7 @@ class SlaMonitor(Sink):
         mark = await self._store.projected_mark(PROJECTION)
         if mark.version != self._version:
             if mark.version < self._version or self._version == _UNKNOWN:
-                self.objectives, self._version = Objectives(), 0
+                self.objectives, self._version = Objectives(self._critical), 0
             self.objectives.load(await self._store.projected(PROJECTION, self._version))
             self._version = mark.version
         self.objectives.define(await self._store.slos())

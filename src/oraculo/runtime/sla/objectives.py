@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
 
-from oraculo.core.sla.budget import PAIRS, Budget, BudgetStatus, Minutes, budget_of
-from oraculo.core.sla.slo import End, Slo
+from oraculo.core.sla.budget import (
+    CRITICAL_SHARE,
+    LOW_STATUSES,
+    PAIRS,
+    Budget,
+    BudgetStatus,
+    Count,
+    Minutes,
+    OutsideBudget,
+    budget_of,
+)
+from oraculo.core.sla.slo import End, Indicator, Slo
 from oraculo.core.sla.watch import AlertKind, alert_id
 from oraculo.core.tenants import local_name
 from oraculo.ports.sla import Freeze, StoredSlo, ToldAlert
@@ -35,9 +45,11 @@ class SloStanding:
 
 
 class Objectives:
-    """`changed` are keys of documents that have to be written or removed."""
+    """`changed` are keys of documents that have to be written or removed; `critical` is the share of a budget with
+    which it is critical."""
 
-    def __init__(self) -> None:
+    def __init__(self, critical: float = CRITICAL_SHARE) -> None:
+        self.critical = critical
         self.slos: dict[str, Slo] = {}
         self.minutes: dict[str, Minutes] = {}
         self.standings: dict[str, SloStanding] = {}
@@ -94,7 +106,7 @@ class Objectives:
                     self.minutes.setdefault(name, Minutes()).add(at, good)
 
     def budget(self, name: str, now: datetime) -> Budget:
-        return budget_of(self.slos[name], self.minutes.get(name) or Minutes(), now)
+        return budget_of(self.slos[name], self.minutes.get(name) or Minutes(), now, self.critical)
 
     def frozen(self, tenant: str) -> tuple[Freeze, ...]:
         found = []
@@ -117,7 +129,7 @@ class Objectives:
                 continue
             gone = minutes.forget(now - slo.window)
             self.changed.update(f"{_HOUR}{name}/{hour}" for hour in gone)
-            budget = budget_of(slo, minutes, now)
+            budget = budget_of(slo, minutes, now, self.critical)
             standing = self.standings.setdefault(name, SloStanding())
             before = standing.as_json()
             told += self._burns(slo, budget, standing, now)
@@ -139,7 +151,7 @@ class Objectives:
                 del standing.firing[pair.name]
 
     def _status(self, slo: Slo, budget: Budget, standing: SloStanding, now: datetime) -> Iterable[ToldAlert]:
-        low = budget.status in (BudgetStatus.CRITICAL, BudgetStatus.EXHAUSTED)
+        low = budget.status in LOW_STATUSES
         if budget.status.value != standing.status:
             id = alert_id(slo.name, "budget", standing.status, budget.status.value, now.isoformat())
             standing.status = budget.status.value
@@ -168,6 +180,14 @@ class Objectives:
         if kind is AlertKind.THAWED:
             standing.frozen = None
         yield _told(slo, kind, id, now, wire.freeze_record(slo, kind, id, since, budget, now))
+
+
+def outside_alert(one: OutsideBudget, now: datetime) -> ToldAlert:
+    """A budget of another service that is critical; the same all day long."""
+    slo = Slo(one.slo, Indicator.RUNS_DONE, 0.0, timedelta(), one.service)
+    kind, id = AlertKind.BUDGET, alert_id(one.slo, "outside", now.date().isoformat())
+    budget = Budget(Count(), one.remaining, (), ())
+    return _told(slo, kind, id, now, wire.slo_alert_record(slo, kind, id, budget, "CRITICAL", now))
 
 
 def _told(slo: Slo, kind: AlertKind, id: str, now: datetime, record: dict[str, Any]) -> ToldAlert:

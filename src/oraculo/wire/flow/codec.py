@@ -8,10 +8,13 @@ its own. A RegistryUnavailableError means that the registry could not be asked y
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any
+
+import orjson
 
 from oraculo.errors import MissingExtraError, WireError
 from oraculo.ports.registry import Registry
@@ -27,14 +30,22 @@ _HEADER = struct.Struct(">bI")
 
 
 class Codec:
-    """Reads Avro and JSON, and writes `format`."""
+    """Reads Avro and JSON, and writes `format`: by the schemas `written`, else by the shipped ones."""
 
-    def __init__(self, registry: Registry, format: str = AVRO, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        format: str = AVRO,
+        *,
+        max_bytes: int = MAX_BYTES,
+        written: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         if format == AVRO:
             _fastavro()  # missing: said at the start
         self._registry = registry
         self.format = format
         self._max_bytes = max_bytes
+        self._written = written
         self._writers: dict[int, _Writer] = {}
 
     async def learn(self, messages: Iterable[bytes] = ()) -> None:
@@ -58,7 +69,7 @@ class Codec:
         """WireError `invalid_value`, with the place, when it is not what the schema says."""
         if self.format == JSON:
             return strict_json.compact(value)
-        return _HEADER.pack(0, self._registry.number(record)) + avro_body(record, value)
+        return _HEADER.pack(0, self._registry.number(record)) + avro_body(record, value, self._written.get(record, ""))
 
     def _decode_avro(self, records: tuple[str, ...], raw: bytes) -> dict[str, Any]:
         if len(raw) < _HEADER.size:
@@ -81,15 +92,16 @@ class Codec:
             raise WireError("unknown_schema_id", f"there is no schema {number}") from None
 
 
-def avro_body(record: str, value: dict[str, Any]) -> bytes:
-    """The Avro bytes of a value, without framing."""
+def avro_body(record: str, value: dict[str, Any], text: str = "") -> bytes:
+    """The Avro bytes of a value, without framing; by the schema of this text, else by the shipped one. It has to be
+    what the shipped one says in either case."""
     wrong = _fault(record)(value)
     if wrong:
         raise WireError("invalid_value", record + wrong)
     file = BytesIO()
     try:
-        _fastavro().schemaless_writer(file, _shipped(record), value)
-    except ValueError as error:  # a lone surrogate, which no encoding has
+        _fastavro().schemaless_writer(file, parsed(text) if text else _shipped(record), value)
+    except (ValueError, KeyError) as error:  # a lone surrogate, which no encoding has; a field that has no default
         raise WireError("invalid_value", f"{record}: {error}") from None
     return file.getvalue()
 
@@ -130,6 +142,15 @@ def _without_logical_types(schema: Any) -> Any:
 @lru_cache
 def _shipped(record: str) -> Any:
     return _fastavro().parse_schema(schemas.schema(record))
+
+
+@lru_cache
+def parsed(text: str) -> Any:
+    """A schema of another as the library has it, without logical types. WireError: it is none."""
+    try:
+        return _fastavro().parse_schema(_without_logical_types(orjson.loads(text)))
+    except Exception as error:
+        raise WireError("invalid_schema", f"it cannot be used: {error}"[:500]) from None
 
 
 @lru_cache

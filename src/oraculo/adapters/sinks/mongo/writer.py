@@ -11,7 +11,8 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import structlog
@@ -69,7 +70,8 @@ class Pool(ConnectionPoolListener):
 
 
 class Writer:
-    """`fail_open` names the collections that may have holes; `observe(collection, operation, seconds)` hears of every
+    """`fail_open` names the collections that may have holes; `called` says which have another name in the database;
+    `observe(collection, operation, seconds)` hears of every
     message to the server."""
 
     def __init__(
@@ -80,6 +82,7 @@ class Writer:
         max_pool: int,
         min_pool: int,
         fail_open: Collection[str] = (),
+        called: Mapping[str, str] = MappingProxyType({}),
         observe: Callable[[str, str, float], None] = lambda _collection, _operation, _seconds: None,
     ) -> None:
         self.pool = Pool()
@@ -88,6 +91,7 @@ class Writer:
         self.left_out: Counter[str] = Counter()  # collection → documents that MongoDB refused
         self.indexes: Counter[tuple[str, str]] = Counter()  # (collection, what was found)
         self.failures = 0  # in a row
+        self._called = dict(called)
         self._fail_open = frozenset(fail_open) | collections.FAIL_OPEN_COLLECTIONS
         self._observe = observe
         self._prepared = False
@@ -107,6 +111,9 @@ class Writer:
     async def close(self) -> None:
         await self.client.close()
 
+    def _collection(self, name: str) -> Any:
+        return self.database[self._called.get(name, name)]
+
     async def ping(self) -> str:
         """The version that it says it is."""
         return str((await self._reached("", "ping", self.client.server_info())).get("version"))
@@ -118,7 +125,7 @@ class Writer:
         if self._prepared:
             return
         for name, wanted in collections.INDEXES.items():
-            there = await self._reached(name, "list_indexes", self.database[name].index_information())
+            there = await self._reached(name, "list_indexes", self._collection(name).index_information())
             missing = [index for index in wanted if index.name not in there]
             self.indexes[name, "present"] += len(wanted) - len(missing)
             for index in missing:  # one by one: a conflict with one is no reason to go without the others
@@ -128,7 +135,7 @@ class Writer:
     async def _make(self, name: str, index: collections.Index) -> None:
         model = IndexModel(index.fields(), name=index.name, unique=index.unique)
         try:
-            await self._reached(name, "create_index", self.database[name].create_indexes([model]))
+            await self._reached(name, "create_index", self._collection(name).create_indexes([model]))
             self.indexes[name, "created"] += 1
         except SinkUnavailableError as error:
             if getattr(error.__cause__, "code", None) not in _INDEX_CONFLICT_CODES:
@@ -160,7 +167,7 @@ class Writer:
 
     async def _insert(self, name: str, documents: Sequence[Document]) -> list[Document]:
         try:
-            await self.database[name].insert_many(documents, ordered=False)
+            await self._collection(name).insert_many(documents, ordered=False)
         except BulkWriteError as error:
             faults = error.details.get("writeErrors", [])
             if error.details.get("writeConcernErrors") or any(one["code"] != _DUPLICATE_KEY_CODE for one in faults):
@@ -171,7 +178,7 @@ class Writer:
     async def _replace(self, name: str, documents: Sequence[Document]) -> list[Document]:
         """All of them, when some are not there, or newer there."""
         orders = [ReplaceOne({"_id": one["_id"], ORDER: {"$lt": one[ORDER]}}, one) for one in documents]
-        done = await self.database[name].bulk_write(orders, ordered=False)
+        done = await self._collection(name).bulk_write(orders, ordered=False)
         return [] if done.matched_count == len(documents) else list(documents)
 
     async def _written(self, name: str, operation: str, documents: Sequence[Document], write: Write) -> list[Document]:

@@ -47,7 +47,7 @@ def connected(
     endpoint: str,
     protocol: str,
     headers: Sequence[str],
-    service: str,
+    service: tuple[str, str],
     brokers: str,
     *,
     ratio: float,

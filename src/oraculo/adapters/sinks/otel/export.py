@@ -37,15 +37,17 @@ _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
 class Exporter:
-    """`protocol` is `grpc` or `http`. `counts` says what became of the spans: `feito`, `enviado`, `perdido`."""
+    """`protocol` is `grpc` or `http`, `service` a name and a version (empty: that of the code).
+    `counts` says what became of the spans: `feito`, `enviado`, `perdido`."""
 
-    def __init__(self, endpoint: str, protocol: str, headers: dict[str, str], service: str) -> None:
+    def __init__(self, endpoint: str, protocol: str, headers: dict[str, str], service: tuple[str, str]) -> None:
         self.counts: Counter[str] = Counter({"feito": 0, "enviado": 0, "perdido": 0})
+        name, version = service
         self._resource = _Resource(
             Resource.create(
                 {
-                    "service.name": service,
-                    "service.version": __version__,
+                    "service.name": name,
+                    "service.version": version or __version__,
                     "neural.hive.component": "orchestrator",
                     "neural.hive.layer": "orchestration",
                 }

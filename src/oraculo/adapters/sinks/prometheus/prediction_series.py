@@ -7,8 +7,9 @@ from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from oraculo.core.durations.errors import ERROR_BUCKETS
 from oraculo.core.durations.history import Known
-from oraculo.runtime.durations.learning import ERROR_BUCKETS, Durations
+from oraculo.runtime.durations.learning import Durations
 
 DURATION = "duration"  # what is predicted
 DESTINATIONS_MAX = 200  # that have series of their own: those that were seen most often
@@ -34,15 +35,17 @@ def prediction_series(durations: Durations | None) -> Iterable[Metric]:
         "orchestration_ml_drift", "1: durations have changed lately and are being learnt anew", labels=labels
     )
     if durations is not None:
-        for result, count in durations.judged.items():
-            total.add_metric([DURATION, result], count)
-        counts = accumulate(durations.errors)
+        errors = durations.errors
+        if errors.judged:
+            total.add_metric([DURATION, "within"], errors.within)
+            total.add_metric([DURATION, "beyond"], errors.beyond)
+        counts = accumulate(errors.counts)
         bounds = [*(str(bound) for bound in ERROR_BUCKETS), "+Inf"]
-        error.add_metric([DURATION], list(zip(bounds, counts, strict=True)), durations.error_sum)
+        error.add_metric([DURATION], list(zip(bounds, counts, strict=True)), errors.total)
         for level, known in _most_seen(durations):
             tenant, _, destination = level.partition("/")
             coverage.add_metric([tenant, destination], known.calibration.covered)
-            drift.add_metric([tenant, destination], int(known.calibration.drifted))
+            drift.add_metric([tenant, destination], int(durations.history.has_drifted(known)))
     return total, error, coverage, drift
 
 

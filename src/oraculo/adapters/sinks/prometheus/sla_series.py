@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from oraculo.core.sla.watch import AlertKind
-from oraculo.core.tenants import local_name
+from oraculo.core.tenants import DEFAULT_TENANT, local_name
 from oraculo.runtime.sla.monitor import SlaMonitor
 
 
@@ -29,6 +29,7 @@ def sla_series(monitor: SlaMonitor | None) -> Iterable[Metric]:
     if monitor is not None:
         for kind in AlertKind:  # from the start, so that the first one is an increase
             told.add_metric([kind.value], monitor.told[kind.value])
+        own: set[tuple[str, str]] = set()
         for name, slo in monitor.objectives.slos.items():
             key = [slo.tenant, local_name(name)]
             budget = monitor.objectives.budget(name, monitor.now())
@@ -37,5 +38,9 @@ def sla_series(monitor: SlaMonitor | None) -> Iterable[Metric]:
             for one in budget.burns:
                 if one.rate is not None:
                     burn.add_metric([*key, str(one.hours)], one.rate)
+            own.add((slo.tenant, key[1]))
             frozen.add_metric(key, int(any(one.slo == key[1] for one in monitor.active(slo.tenant))))
+        for outside in monitor.outside():
+            if (DEFAULT_TENANT, outside.slo) not in own:
+                remaining.add_metric([DEFAULT_TENANT, outside.slo], outside.remaining)
     return told, remaining, burn, frozen
