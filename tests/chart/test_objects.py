@@ -6,6 +6,7 @@ import base64
 import functools
 import re
 import subprocess
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,52 @@ def environment_of(objects: list[dict[str, Any]], name: str, folder: Path) -> di
     found = {"ORACULO_API_KEY": API_KEY, "KAFKA_SASL_USERNAME": "ana", **rendering.variables(objects), **written}
     folders = re.compile("/etc/oraculo/(tls|spiffe)(?=/)")
     return {key: folders.sub(str(folder), value) for key, value in found.items()}
+
+
+def test_what_the_chart_once_ignored_arrives_as_settings() -> None:
+    given = {
+        "serviceVersion": "9.9",
+        "mongodb": {"collectionTickets": "bilhetes", "collectionWorkflows": "fluxos"},
+        "scheduler": {
+            "enableMlEnhancedScheduling": False,
+            "preemption": {"retryPreemptedTasks": False},
+            "affinity": {"cacheTtlSeconds": 14400},
+        },
+        "sla": {"checkIntervalSeconds": 30, "budgetCriticalThreshold": 0.3},
+        "slaManagement": {"enabled": True, "host": "sla", "port": 8001, "timeoutSeconds": 4, "cacheTtlSeconds": 11},
+        "serviceRegistry": {
+            "host": "registry", "port": 50052, "timeoutSeconds": 4, "maxResults": 6, "cacheTtlSeconds": 11,
+        },
+        "retry": {"backoffCoefficient": 1.5},
+        "circuitBreaker": {"redisRecoveryTimeoutSeconds": 60},
+        "compensation": {"enabled": True, "maxRetries": 3, "timeoutSeconds": 60, "failOpen": False},
+        "ml": {"driftDetectionEnabled": False, "driftBaselineEnabled": False, "backfillErrors": True},
+        "spiffe": {
+            "enabled": True, "jwtAudience": "vault", "fallbackAllowed": True, "serviceRegistryJwtAudience": "registry",
+        },
+    }  # fmt: skip
+    read, plain = (
+        settings.load(rendering.variables(rendering.objects(merged(SECRETS, {"config": config}))), None)
+        for config in (given, {})
+    )
+    sla, outside, undo = read.sla, read.worker_registry.outside, read.flow_c.undo
+    asked = sla.management
+    assert (read.traces.service_version, plain.traces.service_version) == ("9.9", "")
+    assert (read.mongodb.tickets, read.mongodb.workflows) == ("bilhetes", "fluxos")
+    assert (read.scheduler.predicted, read.scheduler.retry_preempted, read.affinity.kept_s) == (False, False, 14400)
+    assert (sla.interval_s, sla.critical) == (30, 0.3)
+    assert (asked.enabled, asked.host, asked.port, asked.timeout_s, asked.interval_s) == (True, "sla", 8001, 4, 11)
+    assert (outside.host, outside.port, outside.timeout_s, outside.most) == ("registry", 50052, 4, 6)
+    assert (outside.interval_s, outside.audience) == (11, "registry")
+    assert (read.defaults.retry_factor, read.cache.pause_s) == (1.5, 60)
+    assert (undo.enabled, undo.retries, undo.timeout_s, undo.fail_open) == (True, 3, 60, False)
+    assert (read.predictions.drift, read.predictions.baseline, read.predictions.past_errors) == (False, False, True)
+    assert (read.spiffe.enabled, read.spiffe.audience, read.spiffe.fallback) == (True, "vault", True)
+    nothing = settings.load({}, None)
+    for group in ("flow_c.undo", "affinity.kept_s", "cache", "defaults", "spiffe", "worker_registry.outside"):
+        usual = attrgetter(group)(nothing)
+        assert attrgetter(group)(plain) == usual, f"{group}: the chart's defaults are those of the product"
+    assert (plain.sla.interval_s, plain.sla.critical, plain.sla.management.enabled) == (15, 0.2, False)
 
 
 def test_tls_users_and_tokens_arrive_as_settings(tmp_path: Path) -> None:

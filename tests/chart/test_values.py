@@ -304,6 +304,10 @@ def test_a_mistyped_value_is_named(values: dict[str, Any], said: str) -> None:
             {"config": {"kafka": {"schemaRegistryUrl": "https://ana:segredo@registry"}}},
             "KAFKA_SCHEMA_REGISTRY_URL has a password, and would be in the ConfigMap",
         ),
+        (
+            {"config": {"slaManagement": {"enabled": True}, "sla": {"proactiveMonitoringEnabled": False}}},
+            "config.slaManagement.enabled needs config.sla.proactiveMonitoringEnabled",
+        ),
         ({"oidc": {"issuer": "https://id.example"}}, "oidc.issuer needs oidc.clientId, and publicUrl"),
         ({"tls": {"clientCertificates": "optional"}}, "tls.clientCertificates needs tls.existingSecret"),
         (

@@ -50,6 +50,9 @@
 {{- if and .Values.config.kafka.saslUsername (not (hasPrefix "SASL_" .Values.config.kafka.securityProtocol)) -}}
 {{- fail (printf "config.kafka.saslUsername needs config.kafka.securityProtocol SASL_PLAINTEXT or SASL_SSL, not %s" .Values.config.kafka.securityProtocol) -}}
 {{- end -}}
+{{- if and .Values.config.slaManagement.enabled (not .Values.config.sla.proactiveMonitoringEnabled) -}}
+{{- fail "config.slaManagement.enabled needs config.sla.proactiveMonitoringEnabled, which tells of its budgets" -}}
+{{- end -}}
 {{- if and .Values.oidc.issuer (not (and .Values.oidc.clientId .Values.publicUrl)) -}}
 {{- fail "oidc.issuer needs oidc.clientId, and publicUrl, to which browsers come back" -}}
 {{- end -}}

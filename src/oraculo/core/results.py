@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import zlib
 from datetime import datetime, timedelta
-from math import log
 
 from oraculo.core import policing
 from oraculo.core.commands import RecordResult
@@ -32,7 +31,7 @@ from oraculo.core.events import (
 )
 from oraculo.core.matching import match
 from oraculo.core.pausing import clock
-from oraculo.core.plan import DOUBLING, Backoff
+from oraculo.core.plan import Backoff
 from oraculo.core.reasons import Reason, ReasonCode, because
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Cause, Kind, Status, Verdict
@@ -136,9 +135,8 @@ def jittered(backoff: Backoff, who: str, attempt: int) -> timedelta:
 
 
 def _grown(backoff: Backoff, times: int) -> timedelta:
-    """The first wait, grown so many times; the longest wait where it would be longer than that."""
-    if backoff.factor == DOUBLING:
-        return backoff.base * (1 << min(times, 32))
-    if times * log(backoff.factor) > log(max(backoff.cap / backoff.base, 1.0)):
+    """The first wait, grown so many times; the longest wait where it would be longer than can be said."""
+    try:
+        return backoff.base * backoff.factor**times
+    except OverflowError:
         return backoff.cap
-    return backoff.base * backoff.factor**times
