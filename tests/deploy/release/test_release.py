@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tools.release import build
+from tools.release import build, first_result
 from tools.release.interpreters import VERSIONS, NoInterpreterError, interpreter
 
 from oraculo import __version__
@@ -69,6 +69,9 @@ def test_it_installs_and_runs(made: dict[str, Path], tmp_path: Path, version: st
         doctor = json.loads(inside(there, "oraculo", "doctor", "--json", folder=tmp_path).stdout)
         assert doctor["ok"] is True
         return
+    (reader := tmp_path / "reader").mkdir()
+    hour = first_result.before_the_result(first_result.README.read_text(encoding="utf-8"))
+    assert first_result.follow(hour, there.parent, reader).result < first_result.PROMISED_S
     demo = inside(there, "oraculo", "demo", folder=tmp_path)
     assert demo.returncode == 0, demo.stderr
     assert "concluida: 16 items" in demo.stdout
