@@ -8,6 +8,8 @@ processor of that process (user and system, from /proc), per second of the clock
 idle       a server that nobody asks for anything
 single     every worker sends its own heartbeat, evenly over the 30 s that the server asks for
 by host    the workers of a host are one request (`POST /api/v1/workers/heartbeats`), `--per-host` in each
+sdk        the same from what Python workers have for it (`oraculo.worker.host_beats`): they begin at any instant, and
+           are measured once each has beaten; here the hosts are folders
 schedules  no worker; so many schedules that are due in years
 """
 
@@ -26,10 +28,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from oraculo import logs
+from oraculo.worker.host_beats import HostBeats
+
 API = "/api/v1"
 CONNECTIONS = 50
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 HEADERS_MAX_BYTES = 65536
+SETTLING_PERIODS = 1.5  # until every worker has beaten, and knows when the others do
 Figures = dict[str, Any]
 
 
@@ -62,8 +68,8 @@ class Connection:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def ask(self, method: str, path: str, body: Any) -> None:
-        """Send one request and read its answer; an answer that is no success is an error."""
+    async def ask(self, method: str, path: str, body: Any) -> bytes:
+        """Send one request and return its answer; an answer that is no success is an error."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=HEADERS_MAX_BYTES)
         reader, writer = self._streams
@@ -75,6 +81,7 @@ class Connection:
         told = await reader.readexactly(int(length.partition(b":")[2]))
         if not answer.startswith(b"HTTP/1.1 2"):
             raise SystemExit(f"{method} {path}: {answer[:30]!r} {told!r}")
+        return told
 
     def close(self) -> None:
         if self._streams is not None:
@@ -122,6 +129,69 @@ def beats(count: int, seconds: float, period_s: float, per_host: int) -> list[Re
     return [("POST", "/workers/heartbeats", [{"worker": f"w{n}", **beat(n)} for n in host]) for host in hosts]
 
 
+class Host:
+    """The workers of one host, as Python's `Worker` has them beat: each by itself, until stopped."""
+
+    def __init__(self, port: int, folder: Path, numbers: range) -> None:
+        self._connection = Connection(port)
+        self._numbers = numbers
+        self.requests = 0
+        self.beats = [HostBeats(f"http://127.0.0.1:{port}", None, self._send, folder) for _ in numbers]
+
+    async def _send(self, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        self.requests += 1
+        items: list[dict[str, Any]] = json.loads(await self._connection.ask("POST", "/workers/heartbeats", said))[
+            "itens"
+        ]
+        return items
+
+    async def worker(self, number: int, first_s: float) -> None:
+        beats = self.beats[number - self._numbers.start]
+        await asyncio.sleep(first_s)
+        while True:
+            began = time.monotonic()
+            told = await beats.beat({"worker": f"w{number}", **beat(number)})
+            if told is None or "proximo_s" not in told:
+                raise SystemExit(f"w{number} was told {told!r}")
+            await asyncio.sleep(max(0.0, began + told["proximo_s"] - time.monotonic()))
+
+    async def close(self) -> None:
+        for one in self.beats:
+            await one.close()
+        self._connection.close()
+
+
+async def python_workers(port: int, pid: int, count: int, per_host: int, seconds: float, period_s: float) -> Figures:
+    """The share of one core while all of them beat, and how many requests that was."""
+    with tempfile.TemporaryDirectory() as folder:
+        ranges = [range(at, min(at + per_host, count)) for at in range(0, count, per_host)]
+        hosts = [Host(port, Path(folder, str(at)), numbers) for at, numbers in enumerate(ranges)]
+        works = [
+            asyncio.create_task(host.worker(number, (number % per_host) * period_s / per_host))
+            for host, numbers in zip(hosts, ranges, strict=True)
+            for number in numbers
+        ]
+        await asyncio.sleep(period_s * SETTLING_PERIODS)
+        spent, began, requests = processor_s(pid), time.monotonic(), sum(host.requests for host in hosts)
+        await asyncio.sleep(seconds)
+        took = time.monotonic() - began
+        share, requests = (processor_s(pid) - spent) / took, sum(host.requests for host in hosts) - requests
+        for work in works:
+            if work.done():
+                work.result()
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+        for host in hosts:
+            await host.close()
+    return {"core": round(share, 4), "requests_per_second": round(requests / took, 1), "seconds": round(took, 1)}
+
+
+def with_python_workers(count: int, per_host: int, seconds: float, period_s: float) -> Figures:
+    with tempfile.TemporaryDirectory() as folder, server(Path(folder)) as (pid, port):
+        asyncio.run(asked(port, registrations(count)))
+        return asyncio.run(python_workers(port, pid, count, per_host, seconds, period_s))
+
+
 def schedules(count: int) -> list[Request]:
     body = {"cron": "0 0 1 1 *", "requisicao": {"coletas": [{"fonte": "a"}]}}
     return [("PUT", f"/schedules/s{n}", body) for n in range(count)]
@@ -148,11 +218,13 @@ def main() -> None:
     parser.add_argument("--period", type=float, default=30.0, help="seconds between two heartbeats of a worker")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
+    logs.configure("ERROR", "json", "benchmark")
     count, seconds, period = chosen.workers, chosen.seconds, chosen.period
     found = {
         "idle": measured([], [], seconds),
         "single": measured(registrations(count), beats(count, seconds, period, 1), seconds),
         "by host": measured(registrations(count), beats(count, seconds, period, chosen.per_host), seconds),
+        "sdk": with_python_workers(count, chosen.per_host, seconds, period),
         "schedules": measured(schedules(chosen.schedules), [], seconds),
     }
     if chosen.json:

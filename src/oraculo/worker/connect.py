@@ -39,7 +39,7 @@ async def connected(
     if leases_over_http(settings, url):
         from oraculo.worker.http import HttpTransport
 
-        yield HttpTransport(url or settings.url, settings.key_for(url), worker_name, lease_s, tls, sign)
+        yield HttpTransport(url or settings.url, settings.key_for(url), worker_name, lease_s, tls, sign, together=True)
         return
     from oraculo.adapters.brokers.connect import broker_of
     from oraculo.adapters.clock import MonotonicClock

@@ -22,6 +22,7 @@ from oraculo.client.tls import TlsFiles
 from oraculo.errors import ApiError, NotFoundError
 from oraculo.wire.signatures import MEMBER
 from oraculo.worker import references
+from oraculo.worker.host_beats import HostBeats
 from oraculo.worker.transport import Job, WorkerNews
 
 log = structlog.get_logger("oraculo.worker")
@@ -36,7 +37,7 @@ REFUSAL_TEXT_MAX_LENGTH = 1000
 
 class HttpTransport:
     """Orders and answers over HTTP. `lease_s` is how long the orchestrator waits for a sign of life before it gives an
-    order to another worker; `sign` signs answers."""
+    order to another worker; `sign` signs answers; with `together` the workers of this host beat in one request."""
 
     take_grace = 0.5
 
@@ -48,9 +49,12 @@ class HttpTransport:
         lease_s: float = 30.0,
         tls: TlsFiles | None = None,
         sign: Callable[[bytes], bytes] | None = None,
+        *,
+        together: bool = False,
     ) -> None:
         self.sign = sign
         self._client = AsyncClient(url, api_key, tls=tls)
+        self._host = HostBeats(self._client.url, api_key, self._beat_for_all) if together else None
         self._worker = worker_name
         self._lease_s = lease_s
         self.keep_every: float | None = lease_s / 3
@@ -147,6 +151,9 @@ class HttpTransport:
         if kind == "registro":
             got = await self._client.call(HttpCall("POST", f"{API}/workers", body=body))
         elif kind == "batimento":
+            told = None if self._host is None else await self._host.beat(body)
+            if told is not None:
+                return _news(told)
             del body["worker"]
             try:
                 got = await self._client.call(HttpCall("PUT", f"{API}/workers/{name}/heartbeat", body=body))
@@ -156,8 +163,12 @@ class HttpTransport:
             with contextlib.suppress(NotFoundError):
                 await self._client.call(HttpCall("DELETE", f"{API}/workers/{name}"))
             return None
-        stop = tuple((one["ticket_id"], one["tentativa"]) for one in got.body.get("parar", ()))
-        return WorkerNews(got.body["drenar"], next_s=got.body["proximo_s"], stop=stop)
+        return _news(got.body)
+
+    async def _beat_for_all(self, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        got = await self._client.call(HttpCall("POST", f"{API}/workers/heartbeats", body=said))
+        items: list[dict[str, Any]] = got.body["itens"]
+        return items
 
     async def told(self, worker: str, wait: float) -> WorkerNews:
         """Nothing comes by itself: what there is to tell comes with the answer to a heartbeat."""
@@ -165,7 +176,17 @@ class HttpTransport:
         return WorkerNews()
 
     async def close(self) -> None:
+        if self._host is not None:
+            await self._host.close()
         await self._client.close()
+
+
+def _news(told: Mapping[str, Any]) -> WorkerNews:
+    """What the answer to a registration or a heartbeat means; a problem in a list: the worker is not registered."""
+    if "proximo_s" not in told:
+        return WorkerNews(register_again=True)
+    stop = tuple((one["ticket_id"], one["tentativa"]) for one in told.get("parar", ()))
+    return WorkerNews(told["drenar"], next_s=told["proximo_s"], stop=stop)
 
 
 async def declare(client: AsyncClient, queue: str, schema: Mapping[str, Any]) -> None:
