@@ -16,7 +16,7 @@ EXAMPLES ?= 100
 # Tests and commands start hundreds of processes: modules are compiled once, also where the environment says otherwise.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site dashboards chart protos services hooks lock clean help \
+.PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site recording dashboards chart protos services hooks lock clean help \
   services-image services-kubernetes test-image test-kubernetes test-release release
 
 help:
@@ -75,6 +75,9 @@ docs: $(STAMP) ## write the generated parts of docs/, then check that docs and c
 
 site: .venv-site/.installed ## the documentation as a site in site/: built strictly, and it gets nothing from another host
 	@$(BIN)/python -m tools.docs.site site
+
+recording: $(STAMP) ## docs/images/run.gif: a run on the real dashboard, event by event, in Chromium
+	@$(BIN)/python -m tools.docs.recording
 
 dashboards: $(STAMP) ## write the dashboard, the alert rules and their tests from tools/observability
 	@$(BIN)/python -m tools.observability.generate
