@@ -34,7 +34,7 @@ from oraculo.runtime.lease import Lease
 from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.policies.asking import Policies
 from oraculo.runtime.requests import RequestIntake
-from oraculo.runtime.scheduler.people import Factor, KnownWorkers, no_factor
+from oraculo.runtime.scheduler.people import Factor, KnownWorkers, Marks, no_factor, no_marks
 from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
 from oraculo.runtime.workers import WorkerBook
@@ -134,6 +134,7 @@ async def shop(
     turn_s: float = 30.0,
     policies: Policies | None = None,
     factor: Factor = no_factor,
+    marks: Marks = no_marks,
     store: SqliteStore | None = None,
     timeout_s: float = 30.0,
     durations: DurationEstimates | None = None,
@@ -166,7 +167,7 @@ async def shop(
     leases.registry = registry
     registry.beat_most_s = preemption.grace_s / 2 if preemption.enabled else None
     options = options or SchedulerOptions(turn_s, preemption=preemption)
-    known = KnownWorkers(leases.workers, clock, registry, factor)
+    known = KnownWorkers(leases.workers, clock, registry, factor, marks)
     scheduler = leases.scheduler = LeaseScheduler(
         broker, clock, known, engine.state, submit, asked, options, Random(7), durations, registry.tell_stop
     )

@@ -56,6 +56,7 @@ def leases_and_registry(
         leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry, predicted)
         if foresight.trails is not None:
             leases.scheduler.workers.factor = foresight.trails.factor
+            leases.scheduler.workers.marks = foresight.trails.marks
     return leases, registry
 
 

@@ -19,6 +19,7 @@ from oraculo.core.worker_scores import WorkerHealth
 HEALTH_SHARE, SUCCESS_SHARE, SPEED_SHARE, ROOM_SHARE = 0.3, 0.3, 0.3, 0.1
 NEAR_EQUAL_SCORE = 0.02  # two drawn of those that are so near the best damp herding on what is a moment old
 LEAST_DURATION_S = 1e-3  # below it all are as fast
+EVER_WEIGHT_MARKS = 3.0  # what it ever did counts as much as so many marks: one or two failures do not pass it over
 UNKNOWN_SPEED = 0.5  # of one that has not finished anything here
 _HEALTH_WEIGHTS = {WorkerHealth.ATIVO: 1.0, WorkerHealth.DEGRADADO: 0.6, WorkerHealth.DOENTE: 0.3}
 _LEVELS = {level: number for number, level in enumerate(SecurityLevel)}
@@ -50,7 +51,7 @@ ANY_SIZE = TicketSize()
 class WorkerFacts:
     """A worker at the moment of a choice. What one that did not register could have said is empty or None. `duration_s`
     is how long an order of weight 1 takes it, None before it has finished one; `asks` are the orders that it asks for
-    now."""
+    now; `marks` are those of its trail that are good, and all of them."""
 
     key: str
     name: str
@@ -64,6 +65,7 @@ class WorkerFacts:
     resources: Mapping[str, int] = field(default_factory=dict)
     used: Mapping[str, int] = field(default_factory=dict)
     factor: float = 1.0
+    marks: tuple[float, float] = (0.0, 0.0)
     asks: int = 0
     ties: tuple[TicketTies, ...] = ()  # of what it has, where affinity is on
     drained: bool = False
@@ -83,9 +85,15 @@ class WorkerFacts:
         return self.concurrency or max(1, self.in_flight + self.asks)
 
     @property
+    def success_lately(self) -> float:
+        """The share of what it did lately that went well, where trails are followed; of all it did, where not."""
+        good, all_marks = self.marks
+        return (good + EVER_WEIGHT_MARKS * self.success) / (all_marks + EVER_WEIGHT_MARKS)
+
+    @property
     def expected_s(self) -> float | None:
         """How long an order takes it until it went well: what fails is done again."""
-        return None if self.duration_s is None else self.duration_s / self.success
+        return None if self.duration_s is None else self.duration_s / self.success_lately
 
 
 def lacks(worker: WorkerFacts, needs: TicketNeeds) -> NotChosen | None:

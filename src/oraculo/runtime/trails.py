@@ -65,6 +65,11 @@ class Trails(DocumentSink):
             return EXPLORING_FACTOR
         return self._factor(local_name(worker_key), queue)
 
+    def marks(self, worker_key: str, queue: str) -> tuple[float, float]:
+        """The marks of a worker's own trail, as far as they have not faded: the good ones, and all of them."""
+        trail = self.trail(TrailKey(queue, local_name(worker_key)))
+        return (0.0, 0.0) if trail is None else (trail.good, trail.strength)
+
     def _factor(self, worker: str, queue: str) -> float:
         trail = self.trail(TrailKey(queue, worker)) or self.trail(TrailKey(queue))
         return 1.0 if trail is None else trail.factor

@@ -93,13 +93,17 @@ class Trail:
     @property
     def score(self) -> float:
         """From 0.1 to 0.95; 0.5 when there are no marks. Smoothed, so that one failure does not banish."""
-        good = self.success + WARNING_SHARE * self.warning + 1
-        return min(HIGHEST_SCORE, max(LOWEST_SCORE, good / (self.success + self.warning + self.failure + 2)))
+        return min(HIGHEST_SCORE, max(LOWEST_SCORE, (self.good + 1) / (self.strength + 2)))
 
     @property
     def factor(self) -> float:
         """What the score of a worker is multiplied by: 1 when there are no marks."""
         return LEAST_FACTOR + FACTOR_RANGE * self.score
+
+    @property
+    def good(self) -> float:
+        """The marks of what went well; a retry is half of one."""
+        return self.success + WARNING_SHARE * self.warning
 
     @property
     def strength(self) -> float:

@@ -31,9 +31,15 @@ DURATIONS_MAX = 20_000  # (worker, queue) whose durations are kept
 
 Factor = Callable[[str, str], float]  # key of a worker, queue → what its score is multiplied by
 
+Marks = Callable[[str, str], tuple[float, float]]  # the same → the marks of its trail: the good ones, all of them
+
 
 def no_factor(_key: str, _queue: str) -> float:
     return 1.0
+
+
+def no_marks(_key: str, _queue: str) -> tuple[float, float]:
+    return 0.0, 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +67,14 @@ class _Held:
 
 @dataclass(slots=True)
 class KnownWorkers:
-    """`seen` are the workers of this process; `factor` lets others have a say in scores."""
+    """`seen` are the workers of this process; `factor` lets others have a say in scores, `marks` in how long an order
+    takes until it went well."""
 
     seen: Mapping[str, WorkerSeen]
     clock: Clock
     registry: WorkerBook
     factor: Factor = no_factor
+    marks: Marks = no_marks
     cache_hits: int = 0
     _declared: dict[str, _Declared] = field(default_factory=dict)
     _stored: dict[str, dict[str, StoredWorker]] = field(default_factory=dict)  # by tenant: those that are alive
@@ -161,6 +169,7 @@ class KnownWorkers:
             duration_s=self._durations.get((key, queue)),
             in_flight=len(held),
             factor=self.factor(key, queue),
+            marks=self.marks(key, queue),
             ties=tuple(one.ties for one in held if one.ties != NO_TIES),
             drained=not self.registry.admits(key),
         )
