@@ -134,6 +134,7 @@ def test_values_are_read(variable: str, value: str, field: str, read: object) ->
         ("KAFKA_SECURITY_PROTOCOL", "TLS"),
         ("KAFKA_SASL_MECHANISM", "GSSAPI"), ("SLA_TICKET_MIN_TIMEOUT_MS", "0"),
         ("SLA_TICKET_TIMEOUT_BUFFER_MULTIPLIER", "nan"), ("SCHEDULER_MAX_PARALLEL_TICKETS", "0"),
+        ("SCHEDULER_OFFERS", "true"), ("SCHEDULER_OFFER_SECONDS", "0.1"),
         ("SCHEDULER_AFFINITY_PLAN_WEIGHT", "0.7"), ("SCHEDULER_AFFINITY_PLAN_THRESHOLD", "0"),
         ("SCHEDULER_AFFINITY_ANTI_AFFINITY_RISK_BANDS", "critical,grave"),
         ("SCHEDULER_AFFINITY_ANTI_AFFINITY_PRIORITIES", '["URGENT"]'),

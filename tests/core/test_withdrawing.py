@@ -11,7 +11,7 @@ from oraculo.core.commands import PauseRun, ResumeRun, WithdrawTicket
 from oraculo.core.effects import Publish
 from oraculo.core.events import TicketWithdrawn
 from oraculo.core.vocabulary import Cause, Phase, Status, Verdict
-from oraculo.core.withdrawing import WITHDRAWALS_MAX
+from oraculo.core.withdrawing import LAPSES_MAX, WITHDRAWALS_MAX
 
 LOST = Cause.REALOCADO
 
@@ -92,3 +92,14 @@ def test_while_paused_nothing_goes_out(wait: timedelta | None) -> None:
     assert sent == ([Publish([(0, 2)])] if wait is None else [])
     if wait is not None:
         assert story.wake(65).effects == [Publish([(0, 2)])]
+
+
+def test_offers_that_nobody_took_have_a_bound_of_their_own() -> None:
+    story = running()
+    for attempt in range(1, LAPSES_MAX + 1):
+        story.do(WithdrawTicket(0, attempt, Cause.OFERTA_VENCIDA, "w1"))
+    idle(story.do(WithdrawTicket(0, LAPSES_MAX + 1, Cause.OFERTA_VENCIDA, "w1")), Verdict.IDLE)
+    for attempt in range(LAPSES_MAX + 1, LAPSES_MAX + 1 + WITHDRAWALS_MAX):
+        assert names(story.do(WithdrawTicket(0, attempt, LOST, "w1"))) == ["TicketWithdrawn"]
+    idle(story.do(WithdrawTicket(0, LAPSES_MAX + 1 + WITHDRAWALS_MAX, LOST, "w1")), Verdict.IDLE)
+    assert story.ticket(0).used == 1

@@ -380,7 +380,12 @@ GAUGES: dict[str, Any] = {
 SWITCHED_ON_ELSEWHERE = (
     *("orchestration_sla_", "orchestration_ml_", "opa_", "orchestration_workers_", "neural_hive_pheromone_"),
     *("orchestration_resource_allocations", "orchestration_scheduler_a", "orchestration_scheduler_cache"),
-    *("orchestration_scheduler_discovery", "orchestration_scheduler_offers", "orchestration_scheduler_rejections"),
+    *(
+        "orchestration_scheduler_discovery",
+        "orchestration_scheduler_offers",
+        "orchestration_scheduler_broker_offers",
+        "orchestration_scheduler_rejections",
+    ),
     *("orchestration_scheduler_workers", "orchestration_preemption", "orchestration_active_preemptions"),
     *("orchestration_tasks_preempted", "neural_hive_orchestrator_affinity"),
 )

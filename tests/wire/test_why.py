@@ -161,6 +161,15 @@ def test_an_attempt_that_made_room_says_for_which_and_that_it_uses_up_none() -> 
     assert "(it made room for a more urgent ticket)" in now(story, 0)
 
 
+def test_an_offer_that_lapsed_says_who_did_not_take_it() -> None:
+    story = Story(plan([coleta(attempts=1)]))
+    story.confirm(when=0)
+    story.do(WithdrawTicket(0, 1, Cause.OFERTA_VENCIDA, "w1"), 1)
+    (back,) = [one for one in told(story) if one["evento"] == "ticket_withdrawn"]
+    assert back["frase"].endswith("offer of attempt 1 withdrawn: w1 did not take it in time")
+    assert back["detalhes"] == ["it uses up no attempt; goes out again at once"]
+
+
 def test_a_verdict_says_which_policy_refused_which_version_and_decision() -> None:
     wanted = plan(2)
     wanted.policies = (PolicyPoint.TICKET,)

@@ -18,6 +18,7 @@ from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.kernel.options import KernelPorts
 from oraculo.runtime.leases import HttpLeases
 from oraculo.runtime.scheduler.affinities import AffinityOptions
+from oraculo.runtime.scheduler.offers import BrokerOffers
 from oraculo.runtime.scheduler.people import KnownWorkers
 from oraculo.runtime.scheduler.preempting import PreemptionOptions
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler, SchedulerOptions
@@ -54,6 +55,8 @@ def leases_and_registry(
         predicted = foresight.durations if settings.scheduler.predicted else None
         registry.beat_most_s = settings.scheduler.grace_s / 2 if settings.scheduler.preemption else None
         leases.scheduler = scheduler_of(settings, clock, engine, ports, leases, registry, predicted)
+        if settings.scheduler.offers:
+            leases.scheduler.offers = offers_of(settings, clock, engine, ports, gate, leases, leases.scheduler)
         if foresight.trails is not None:
             leases.scheduler.workers.factor = foresight.trails.factor
             leases.scheduler.workers.marks = foresight.trails.marks
@@ -73,7 +76,7 @@ def scheduler_of(
     return LeaseScheduler(
         ports.broker,
         clock,
-        KnownWorkers(leases.workers, clock, registry),
+        KnownWorkers(leases.workers, clock, registry, offers=settings.scheduler.offers),
         engine.state,
         partial(engine.submit, piecewise=True),
         ports.policies,
@@ -85,6 +88,29 @@ def scheduler_of(
         ),
         durations=durations,
         tell=registry.tell_stop,
+    )
+
+
+def offers_of(
+    settings: Settings,
+    clock: Clock,
+    engine: Engine,
+    ports: KernelPorts,
+    gate: DestinationGate,
+    leases: HttpLeases,
+    scheduler: LeaseScheduler,
+) -> BrokerOffers:
+    """What offers tickets to workers of a broker."""
+    return BrokerOffers(
+        leases,
+        scheduler,
+        ports.broker,
+        clock,
+        engine.state,
+        partial(engine.submit, piecewise=True),
+        offer_s=settings.scheduler.offer_s,
+        roles=ports.store.sharing,
+        gate=gate,
     )
 
 
@@ -122,6 +148,8 @@ def read_control_queue(
 ) -> None:
     """Take what workers of a broker say about themselves, where that is set."""
     if settings.worker_registry.enabled:
-        control = WorkerControl(registry, ports.broker, partial(engine.submit, piecewise=True))
+        offers, submit = settings.scheduler.offers, partial(engine.submit, piecewise=True)
+        control = WorkerControl(registry, ports.broker, submit, offers=offers)
+        registry.tenants.add(tenant)
         queue = in_tenant(tenant, names.WORKERS)
         consumers.commands(queue, control.from_message, control.take, scope=Scope.RESULT_WRITE)

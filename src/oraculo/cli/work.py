@@ -76,8 +76,14 @@ async def _work(worker: Worker, chosen: Settings, url: str | None, lease: float,
                     emit({"worker": worker.name, **where, "queues": queues})
                 place = next(iter(where.values()))
                 note(t("working", name=worker.name, queues=", ".join(queues), url=place))
-            registers = chosen.worker_registry.enabled
-            await worker.run(transport, meter=meter, log_orders=True, queue_names=queue_names, register=registers)
+            await worker.run(
+                transport,
+                meter=meter,
+                log_orders=True,
+                queue_names=queue_names,
+                register=chosen.worker_registry.enabled,
+                offers=chosen.scheduler.offers,
+            )
 
 
 @asynccontextmanager

@@ -114,6 +114,7 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"
     REALOCADO = "realocado"  # its worker is gone, or an operator took it away: no failure, and none is used up
     PREEMPTADO = "preemptado"  # its worker's place was needed for a more urgent ticket: no failure either
+    OFERTA_VENCIDA = "oferta_vencida"  # the worker that it was offered to did not take it in time: no failure either
 
     @property
     def is_failure(self) -> bool:

@@ -17,9 +17,11 @@ from oraculo.core.vocabulary import Cause, Phase, Status, Verdict
 
 if TYPE_CHECKING:
     from oraculo.core.state import Orchestration
+    from oraculo.core.ticket_state import Ticket
 
 PREEMPTIONS_MAX = 2  # of one ticket: what is not urgent must end, too
 WITHDRAWALS_MAX = 5  # of one ticket: an order that ends every worker that takes it must not go round for ever
+LAPSES_MAX = 20  # offers of one ticket that nobody took, beside those: no worker had it
 
 
 def withdraw(state: Orchestration, command: WithdrawTicket) -> tuple[TicketWithdrawn | None, Verdict]:
@@ -29,7 +31,7 @@ def withdraw(state: Orchestration, command: WithdrawTicket) -> tuple[TicketWithd
     ticket = state.tickets[command.position]
     if not state.wants_answer(command.position, command.attempt) or state.status.final:
         return None, Verdict.IDLE
-    if not state.plan.tasks[command.position].kind.is_sent or ticket.withdrawn.bit_count() >= WITHDRAWALS_MAX:
+    if not state.plan.tasks[command.position].kind.is_sent or not _is_left(ticket, command.cause):
         return None, Verdict.IDLE
     if command.cause is Cause.PREEMPTADO and not may_preempt(state, command.position):
         return None, Verdict.IDLE
@@ -37,6 +39,14 @@ def withdraw(state: Orchestration, command: WithdrawTicket) -> tuple[TicketWithd
         command.position, command.attempt, command.cause, command.worker, command.wait, command.actor, command.by
     )
     return event, Verdict.APPLIED
+
+
+def _is_left(ticket: Ticket, cause: Cause) -> bool:
+    """Return whether a ticket was not withdrawn too often for that."""
+    lapses = (ticket.causes or []).count(Cause.OFERTA_VENCIDA)
+    if cause is Cause.OFERTA_VENCIDA:
+        return lapses < LAPSES_MAX
+    return ticket.withdrawn.bit_count() - lapses < WITHDRAWALS_MAX
 
 
 def may_preempt(state: Orchestration, position: int) -> bool:

@@ -8,28 +8,29 @@ from functools import partial
 from oraculo.core.access import Scope
 from oraculo.ports.broker import Broker
 from oraculo.ports.engine import Engine
-from oraculo.ports.work import Work
 from oraculo.runtime.consumer import Guard, Prepare, QueueConsumer, Submit, Translate
 from oraculo.runtime.dead_letters import DeadLetterCollector
 from oraculo.runtime.loops import Loops
 
 
 class QueueConsumers:
-    """`answered` is told of every answer that comes from a broker of its own process. `scopes` says for each queue
-    what a message in it does: none is listened to without saying so. `guard_of` gives what judges messages that do
-    that, if something does."""
+    """`answered` is told of every answer, and of those from a broker inside this process that they are. `scopes` says
+    for each queue what a message in it does: none is listened to without saying so. `guard_of` gives what judges
+    messages that do that, if something does."""
 
     def __init__(
         self,
         broker: Broker,
         engine: Engine,
-        answered: Callable[[Work], None] | None = None,
+        answered: Callable[..., None] | None = None,
         guard_of: Callable[[Scope], Guard | None] = lambda _scope: None,
     ) -> None:
         self._broker = broker
         self._guard_of = guard_of
         self._engine = engine
-        self._answered = None if broker.traits.volatile else answered
+        self._answered = answered
+        if answered is not None and broker.traits.volatile:
+            self._answered = partial(answered, inside=True)
         self._consumers: list[QueueConsumer] = []
         self.queues: frozenset[str] = frozenset()  # that messages are taken from
         self.scopes: dict[str, Scope] = {}

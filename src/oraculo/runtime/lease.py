@@ -1,4 +1,4 @@
-"""One lease: a message that the orchestrator holds for a worker over HTTP."""
+"""One lease: a message that the orchestrator holds for a worker over HTTP, or that it offered to one of a broker."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ class Lease:
     expires_at: datetime
     length: timedelta
     is_kept: bool = False  # its worker asked for more time
+    is_offered: bool = False  # it is with a worker of a broker (docs/adr/0123)
+    is_settled: bool = False  # its message is done with: the worker that it was offered to has it
 
     @property
     def taken_at(self) -> datetime:

@@ -36,7 +36,7 @@ log = structlog.get_logger("oraculo.gateway")
 
 LEASE = timedelta(seconds=30)
 SWEEP_INTERVAL_S = 0.5
-PAUSED_RETRY_S = 0.5  # after which a message of a paused orchestration is looked at again
+LATER_S = 0.5  # after which a message of a paused orchestration, or one that is offered, is looked at again
 WORKER_FORGOTTEN_AFTER = timedelta(minutes=10)
 WORKERS_MAX, WORKER_MAX_QUEUES = 2000, 200  # of those that are remembered; others are served too
 QUEUES_REMEMBERED_MAX = 20_000  # over all workers
@@ -59,8 +59,7 @@ class HttpLeases:
         self.scheduler: LeaseScheduler | None = None  # None: whoever asks gets what comes
         self._broker, self._clock = broker, clock
         self._is_ours, self._gate = is_ours, gate
-        self._state_of = state_of
-        self._names = queues
+        self._state_of, self._names = state_of, queues
         self._leases: dict[str, Lease] = {}
         self._by_ticket: dict[str, set[str]] = {}
         self.workers: dict[str, WorkerSeen] = {}
@@ -96,10 +95,15 @@ class HttpLeases:
             self.registry.seen(key)
         return seen
 
-    def heard(self, work: Work) -> None:
-        """Record that a worker answered over the broker. A worker that gives no name is known by its queue."""
+    def heard(self, work: Work, *, inside: bool = False) -> None:
+        """Record that a worker answered over the broker. A worker that gives no name is known by its queue; one that
+        is `inside` this process is not counted."""
         answer = work.command
         if not isinstance(answer, RecordResult) or answer.kind is None:
+            return
+        if answer.ticket in self._by_ticket and self.scheduler is not None and self.scheduler.offers is not None:
+            self.scheduler.offers.answered([self._leases[one] for one in self._by_ticket[answer.ticket]], answer)
+        if inside:
             return
         said = (work.queue, work.served, answer.kind, answer.name)
         known, queue = self._last_place
@@ -158,31 +162,33 @@ class HttpLeases:
                 self.saw(worker, queue, len(leases))
                 return leases
 
-    async def grant_all(self, deliveries: Sequence[Delivery], worker: str, length: timedelta) -> list[Lease]:
+    async def grant_all(
+        self, deliveries: Sequence[Delivery], worker: str, length: timedelta, *, offered: bool = False
+    ) -> list[Lease]:
         """Leases of those that still need work. When the caller goes away half way, all of them go back."""
-        leases: list[Lease] = []
-        done = 0
+        leases, done = list[Lease](), 0
         try:
             for delivery in deliveries:
-                lease = await self._grant(delivery, worker, length)
+                lease = await self._grant(delivery, worker, length, offered)
                 done += 1
                 if lease is not None:
                     leases.append(lease)
         except BaseException:
             for lease in leases:
-                if self._pop(lease.lease_id) is not None:  # it may have been answered meanwhile
-                    await self.settle(Settlement(lease.delivery, Settle.RETRY))
+                if self.end(lease.lease_id) is not None:  # it may have been answered meanwhile
+                    await self._settle(lease, Settle.RETRY)
             for delivery in deliveries[done:]:
                 await self.settle(Settlement(delivery, Settle.RETRY))
             raise
         return leases
 
-    async def _grant(self, delivery: Delivery, worker: str, length: timedelta) -> Lease | None:
+    async def _grant(self, delivery: Delivery, worker: str, length: timedelta, offered: bool) -> Lease | None:
         """A lease, unless the ticket needs no work any more; then the message is done with."""
         usable, ticket, _state = await self.usable(delivery)
         if not usable:
             return None
         lease = Lease(secrets.token_urlsafe(18), delivery, ticket, worker, self._clock.now() + length, length)
+        lease.is_offered = offered
         self._leases[lease.lease_id] = lease
         if ticket is not None:
             self._by_ticket.setdefault(ticket[0], set()).add(lease.lease_id)
@@ -201,13 +207,19 @@ class HttpLeases:
             return True, None, None
         ticket = (message.ticket_id, message.tentativa or 1)
         state = await self._run_of(ticket[0])
-        if not _wants(state, *ticket):
+        copy = self._offered(ticket)
+        if not _wants(state, *ticket) or (copy is not None and copy.is_settled):
             await self.settle(Settlement(delivery))
             return False, ticket, state
-        if _is_paused(state):  # it stays here until the orchestration goes on
-            await self.settle(Settlement(delivery, Settle.RETRY, PAUSED_RETRY_S))
+        if copy is not None or (state is not None and state.paused is not None):  # it stays here until that is over
+            await self.settle(Settlement(delivery, Settle.RETRY, LATER_S))
             return False, ticket, state
         return True, ticket, state
+
+    def _offered(self, ticket: tuple[str, int]) -> Lease | None:
+        """The lease by which a worker of a broker was offered this attempt. Its message may be this one, come again."""
+        leases = map(self._leases.__getitem__, self._by_ticket.get(ticket[0], ()))
+        return next((one for one in leases if one.is_offered and one.ticket == ticket), None)
 
     async def _signed(self, delivery: Delivery) -> bool:
         """True unless orders are signed and this one is not: then it is a dead letter of its queue."""
@@ -244,8 +256,8 @@ class HttpLeases:
                 continue
             if attempt is not None and lease.ticket != (ticket_id, attempt):
                 continue
-            self._pop(lease_id, answer)
-            await self.settle(Settlement(lease.delivery))
+            self.end(lease_id, answer)
+            await self._settle(lease)
             if self.registry is not None and answer is not None:
                 self.registry.answered(lease.worker_key, answer)
             seen = self.workers.get(lease.worker_key)
@@ -274,8 +286,8 @@ class HttpLeases:
         """End the leases of a worker; return the (ticket_id, attempt) that it had."""
         taken = [lease for lease in list(self._leases.values()) if lease.worker_key == key]
         for lease in taken:
-            if self._pop(lease.lease_id) is not None:
-                await self.settle(Settlement(lease.delivery, Settle.RETRY))
+            if self.end(lease.lease_id) is not None:
+                await self._settle(lease, Settle.RETRY)
         return [lease.ticket for lease in taken if lease.ticket is not None]
 
     def all(self) -> list[Lease]:
@@ -305,10 +317,10 @@ class HttpLeases:
         return lease.ticket is None or await self._wanted(*lease.ticket)
 
     async def release(self, lease_id: str, delay: float = 0.0) -> None:
-        lease = self._pop(lease_id)
+        lease = self.end(lease_id)
         if lease is None:
             raise UnknownIdError("lease", lease_id)
-        await self.settle(Settlement(lease.delivery, Settle.RETRY, delay))
+        await self._settle(lease, Settle.RETRY, delay)
 
     async def done(self, lease_id: str) -> bool:
         """A message that wants no result (a notice) was used. False when it is an order, which wants one."""
@@ -317,12 +329,14 @@ class HttpLeases:
             raise UnknownIdError("lease", lease_id)
         if lease.ticket is not None:
             return False
-        self._pop(lease_id)
+        self.end(lease_id)
         await self.settle(Settlement(lease.delivery))
         return True
 
     async def run(self) -> None:
-        """Take back what expired, for ever."""
+        """Take back what expired, for ever; make offers, where workers of a broker get them."""
+        if self.scheduler is not None:
+            self.scheduler.start()
         try:
             while True:
                 await asyncio.sleep(SWEEP_INTERVAL_S)
@@ -335,9 +349,9 @@ class HttpLeases:
         with suppress(StoreError):  # what is placed later may wait, leases that expired may not
             await self._place()
         now = self._clock.now()
-        expired = [lease for lease in self._leases.values() if lease.expires_at <= now]
+        expired = [one for one in self._leases.values() if one.expires_at <= now and not one.is_offered]
         for lease in expired:
-            self._pop(lease.lease_id)
+            self.end(lease.lease_id)
             log.warning("lease expired", worker=lease.worker, queue=lease.delivery.queue, ticket_id=lease.ticket)
         for lease in expired:
             await self.settle(Settlement(lease.delivery, Settle.RETRY))
@@ -361,13 +375,18 @@ class HttpLeases:
         """The workers of a tenant that were seen lately."""
         return [seen for seen in self.workers.values() if tenant_of(seen.key) == tenant]
 
+    async def _settle(self, lease: Lease, verdict: Settle = Settle.ACK, delay: float = 0.0) -> None:
+        if not lease.is_settled:
+            await self.settle(Settlement(lease.delivery, verdict, delay))
+
     async def settle(self, settlement: Settlement) -> None:
         try:
             await self._broker.settle([settlement])
         except BrokerError as error:
             log.warning("settle failed", queue=settlement.delivery.queue, error=str(error))
 
-    def _pop(self, lease_id: str, answer: RecordResult | None = None) -> Lease | None:
+    def end(self, lease_id: str, answer: RecordResult | None = None) -> Lease | None:
+        """Forget a lease; what becomes of its message is for the caller to say."""
         lease = self._leases.pop(lease_id, None)
         if self.scheduler is not None:
             self.scheduler.ended(lease_id, answer)
@@ -385,7 +404,3 @@ def _wants(state: Orchestration | None, ticket_id: str, attempt: int) -> bool:
     if state is None or parsed is None or parsed[1] >= len(state.tickets):
         return True
     return state.wants_answer(parsed[1], attempt)
-
-
-def _is_paused(state: Orchestration | None) -> bool:
-    return state is not None and state.paused is not None

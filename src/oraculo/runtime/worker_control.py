@@ -23,15 +23,22 @@ from oraculo.wire.worker_messages import Heartbeat, Registration, read_control
 
 log = structlog.get_logger("oraculo.workers")
 
-REGISTER_AGAIN, DRAIN, RESUME = "registrar", "drenar", "retomar"
+REGISTER_AGAIN, DRAIN, RESUME, NO_OFFERS = "registrar", "drenar", "retomar", "sem_ofertas"
 
 
 class WorkerControl:
-    """Takes messages of the control queue. `submit` keeps those that cannot be read as dead letters."""
+    """Takes messages of the control queue. `submit` keeps those that cannot be read as dead letters. `offers`: workers
+    may wait for offers."""
 
     def __init__(
-        self, book: WorkerBook, broker: Broker, submit: Callable[[list[Work]], Awaitable[list[Outcome]]]
+        self,
+        book: WorkerBook,
+        broker: Broker,
+        submit: Callable[[list[Work]], Awaitable[list[Outcome]]],
+        *,
+        offers: bool = False,
     ) -> None:
+        self._offers = offers
         self._book = book
         self._broker = broker
         self._submit = submit
@@ -59,6 +66,9 @@ class WorkerControl:
         try:
             if isinstance(said, Registration):
                 await self._book.register(tenant, said, BROKER, "broker")
+                if said.ofertas and not self._offers:
+                    log.warning("worker waits for offers, but none are made here: SCHEDULER_OFFERS", worker=worker)
+                    await self._say(key, said.fila_propria, NO_OFFERS)
             elif isinstance(said, Heartbeat):
                 await self._book.beat(key, said, BROKER)
             else:
@@ -73,10 +83,12 @@ class WorkerControl:
 
     async def tell(self, key: str, queue: str | None, draining: bool | None) -> None:
         """Tell a worker in its own queue that it is drained, that it may go on, or (None) that it has to register."""
+        await self._say(key, queue, REGISTER_AGAIN if draining is None else DRAIN if draining else RESUME)
+
+    async def _say(self, key: str, queue: str | None, order: str) -> None:
         meant = None if queue is None else queue_in(tenant_of(key), queue)
         if meant is None:
             return
-        order = REGISTER_AGAIN if draining is None else DRAIN if draining else RESUME
         try:
             await publish_confirmed(self._broker, [Outgoing(meant, orjson.dumps({"ordem": order}), "")])
         except BrokerError as error:

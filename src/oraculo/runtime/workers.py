@@ -106,6 +106,8 @@ class WorkerBook:
         self._stops: dict[str, list[StopOrder]] = {}
         self.beat_most_s: float | None = None  # heartbeats come at least so often; None: by their leases
         self.counts = RegistryCounts()
+        self.tenants: set[str] = set()  # those whose control queues are read here
+        self.began: Callable[[str, list[Ticket]], None] | None = None  # told what a worker says it has
         self.told: Callable[[str, str | None, bool], Awaitable[None]] | None = None  # own queue of a worker: draining
 
     # -- for workers -------------------------------------------------------------------------------------------------
@@ -122,6 +124,7 @@ class WorkerBook:
         if stored.drain is not None:
             self._drained |= {key}
         self.counts.registered += 1
+        self._heard_of(key, said)
         log.info("worker registered", worker=said.worker, queues=said.filas, over=over)
         if stored.drain is not None and self.told is not None:
             await self.told(key, said.fila_propria, True)
@@ -140,7 +143,12 @@ class WorkerBook:
             raise UnknownIdError("worker", local_name(key))
         self._pending.setdefault(key, _Pending()).beat = beat_json(said)
         self.counts.heartbeats += 1
+        self._heard_of(key, said)
         return self._answer(key)
+
+    def _heard_of(self, key: str, said: Heartbeat) -> None:
+        if self.began is not None:
+            self.began(key, [(one.ticket_id, one.tentativa) for one in said.executando])
 
     def seen(self, key: str) -> None:
         """Note that a worker asked for work or kept some; nothing when it is not registered."""

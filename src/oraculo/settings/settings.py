@@ -48,7 +48,7 @@ from oraculo.settings.operation_groups import BreakerSettings, GrpcSettings, Ret
 from oraculo.settings.policy_groups import OpaSettings, PoliciesSettings
 from oraculo.settings.telling_groups import CollectorsSettings, LogsSettings, TracesSettings
 from oraculo.settings.vault import VaultReader
-from oraculo.settings.worker_groups import AffinitySettings, SchedulerSettings, WorkerRegistrySettings, check_affinity
+from oraculo.settings.worker_groups import AffinitySettings, SchedulerSettings, WorkerRegistrySettings, check_choices
 from oraculo.wire import names
 
 ENGINES = ("local", "celery", "temporal")
@@ -341,7 +341,7 @@ def _check(settings: Settings) -> None:
     if settings.defaults.retry_cap_s < settings.defaults.retry_base_s:
         raise SettingsError("ORACULO_RETRY_CAP_S", str(settings.defaults.retry_cap_s), "at least ORACULO_RETRY_BASE_S")
     check_mongodb(settings.mongodb)
-    check_affinity(settings.affinity)
+    check_choices(settings.scheduler, settings.worker_registry, settings.affinity)
     _check_access(settings)
     taken = {names.RESULTS, names.REQUESTS}
     for variable, topic in values_of(settings.kafka.topics):

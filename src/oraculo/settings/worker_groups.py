@@ -96,6 +96,20 @@ class SchedulerSettings:
         read.number(0.1, 3600),
         "Passed over for so long because others are faster or it fails too often, a worker gets a ticket all the same",
     )
+    offers: bool = setting(
+        "SCHEDULER_OFFERS",
+        "false",
+        read.flag,
+        "Workers of a broker that register are chosen, too: each gets in a queue of its own what was chosen for it, "
+        "and takes from no other ([offers](scheduler.md#offers-on-brokers)). Needs ENABLE_INTELLIGENT_SCHEDULER and "
+        "ORACULO_WORKER_REGISTRY; set it for both, server and workers",
+    )
+    offer_s: float = setting(
+        "SCHEDULER_OFFER_SECONDS",
+        "5",
+        read.number(0.5, 300),
+        "How long a worker has to begin what it was offered; then the ticket goes elsewhere",
+    )
     preemption: bool = setting(
         "SCHEDULER_ENABLE_PREEMPTION",
         "false",
@@ -197,7 +211,15 @@ class AffinitySettings:
     )
 
 
-def check_affinity(chosen: AffinitySettings) -> None:
+def check_choices(chosen: SchedulerSettings, registry: WorkerRegistrySettings, affinity: AffinitySettings) -> None:
+    """SettingsError: offers are on, and what they need is off; or the weights of affinity are not 1 together."""
+    _check_affinity(affinity)
+    if chosen.offers and not (chosen.enabled and registry.enabled):
+        wanted = "false unless ENABLE_INTELLIGENT_SCHEDULER and ORACULO_WORKER_REGISTRY are true"
+        raise SettingsError("SCHEDULER_OFFERS", "true", wanted)
+
+
+def _check_affinity(chosen: AffinitySettings) -> None:
     """SettingsError: the weights are not 1 together."""
     total = chosen.plan + chosen.anti + chosen.intent
     if abs(total - 1) > WEIGHTS_SUM_TOLERANCE:

@@ -65,7 +65,7 @@ class ModelBroker:
         held = sum(1 for c in self.connections for d in c.unsettled.values() if d.queue == name)
         return len(queue.ready) + queue.coming + held
 
-    def enqueue(self, name: str, body: bytes, redelivered: bool = False) -> None:
+    def enqueue(self, name: str, body: bytes, headers: dict[str, str]) -> None:
         scene = self.scene
         copies = 1
         if scene.trouble(scene.dials.duplicate):
@@ -76,9 +76,9 @@ class ModelBroker:
             if scene.trouble(scene.dials.delay):
                 delay = round(scene.rng.choice((scene.rng.uniform(0, 0.3), scene.rng.uniform(0, 6))), 6)
                 scene.count("delayed")
-            self.arrive_in(delay, name, body, redelivered)
+            self.arrive_in(delay, name, body, False, headers)
 
-    def arrive_in(self, delay: float, name: str, body: bytes, redelivered: bool) -> None:
+    def arrive_in(self, delay: float, name: str, body: bytes, redelivered: bool, headers: dict[str, str]) -> None:
         queue = self.queue(name)
         queue.coming += 1
 
@@ -86,7 +86,7 @@ class ModelBroker:
             queue.coming -= 1
             self._tag += 1
             place = self.scene.rng.randint(0, len(queue.ready)) if self.scene.faults else len(queue.ready)
-            queue.ready.insert(place, Delivery(name, body, self._tag, redelivered))
+            queue.ready.insert(place, Delivery(name, body, self._tag, redelivered, headers))
             queue.wake()
 
         if delay > 0:
@@ -138,7 +138,7 @@ class Connection(Broker):
         if self.broker.is_down or self.is_closed:
             return PublishReport(messages, reason=DOWN_MESSAGE)
         for message in messages:
-            self.broker.enqueue(message.queue, message.body)
+            self.broker.enqueue(message.queue, message.body, message.headers or {})
         return ALL_CONFIRMED
 
     async def fetch(self, queue: str, *, limit: int, wait: float) -> list[Delivery]:
@@ -165,7 +165,7 @@ class Connection(Broker):
             if self.unsettled.pop(delivery.tag, None) is None:
                 continue
             if settlement.verdict is Settle.RETRY:
-                self.broker.arrive_in(settlement.delay, delivery.queue, delivery.body, True)
+                self.broker.arrive_in(settlement.delay, delivery.queue, delivery.body, True, delivery.headers)
 
     async def backlog(self, queue: str) -> Backlog:
         return Backlog(len(self.broker.queue(queue).ready))
@@ -186,7 +186,7 @@ class Connection(Broker):
         taken, self.unsettled = list(self.unsettled.values()), {}
         for delivery in taken:
             self.broker.scene.count("redelivered")
-            self.broker.arrive_in(0, delivery.queue, delivery.body, True)
+            self.broker.arrive_in(0, delivery.queue, delivery.body, True, delivery.headers)
 
     def end(self) -> None:
         """The connection breaks, as when its process dies."""

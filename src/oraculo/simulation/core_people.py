@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from oraculo.simulation.core_world import CoreWorld
 
 PREEMPTED_SHARE = 0.5  # of withdrawn attempts: their place was needed
+LAPSES_IN_A_ROW = (1, 1, 2, 8, 24)
+LAPSED_SHARE = 0.5  # of the others: a worker did not take in time what it was offered
 LOSING_WORLDS_SHARE, LOSS_SHARE = 0.4, 0.2  # of worlds where workers are lost, and of their moments
 CHOOSING_WORLDS_SHARE, CHOICE_SHARE = 0.4, 0.3  # of worlds where workers are chosen, and of their moments
 
@@ -84,8 +86,18 @@ def lose_worker(world: CoreWorld, rng: Random | None) -> None:
     attempt = max(0, seen[position].attempt - (rng.random() < 0.2))
     wait = timedelta(seconds=rng.randint(1, 5)) if rng.random() < 0.3 else None
     cause, by = (Cause.PREEMPTADO, "urgent") if rng.random() < PREEMPTED_SHARE else (Cause.REALOCADO, "")
+    if not by and rng.random() < LAPSED_SHARE:
+        lapse_offers(world, position, attempt, rng.choice(LAPSES_IN_A_ROW))
+        return
     command = WithdrawTicket(position, attempt, cause, "w", wait, by=by)
     world.do(command, withdrawal_rules.expected(world.journal, position, attempt, cause))
+
+
+def lapse_offers(world: CoreWorld, position: int, attempt: int, times: int) -> None:
+    """Workers do not begin what they are offered, one after the other."""
+    for number in range(attempt, attempt + times):
+        expected = withdrawal_rules.expected(world.journal, position, number, Cause.OFERTA_VENCIDA)
+        world.do(WithdrawTicket(position, number, Cause.OFERTA_VENCIDA, "w"), expected)
 
 
 def allocations(seed: str) -> Random | None:

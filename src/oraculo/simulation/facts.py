@@ -58,6 +58,7 @@ class Seen:
     retry_at: datetime | None = None
     answered: set[int] = field(default_factory=set)
     preempted: int = 0  # how often it made room for a more urgent one
+    lapsed: int = 0  # how often it was offered to a worker that did not take it in time
     withdrawn: set[int] = field(default_factory=set)  # attempts that were taken back from their workers
     allocated: tuple[int, str] | None = None  # the attempt and the worker that was chosen last
     said: dict[int, set[int]] = field(default_factory=dict)  # what was said to each attempt, as digests of the content

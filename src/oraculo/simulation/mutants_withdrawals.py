@@ -55,6 +55,19 @@ def tickets_make_room_for_ever() -> AbstractContextManager[None]:
     return patched((withdrawing, "PREEMPTIONS_MAX", 99))
 
 
+def lapsed_offers_use_up_withdrawals() -> AbstractContextManager[None]:
+    """Offers that were not taken count as often withdrawn as tickets whose workers died."""
+
+    def is_left(ticket: Ticket, _cause: Cause) -> bool:
+        return ticket.withdrawn.bit_count() < withdrawing.WITHDRAWALS_MAX
+
+    return patched((withdrawing, "_is_left", is_left))
+
+
+def offers_lapse_for_ever() -> AbstractContextManager[None]:
+    return patched((withdrawing, "LAPSES_MAX", 999))
+
+
 def what_undoes_makes_room() -> AbstractContextManager[None]:
     def may_preempt(state: Orchestration, position: int) -> bool:
         causes = state.tickets[position].causes or []
@@ -76,6 +89,8 @@ def whatever_made_room_is_used_up() -> AbstractContextManager[None]:
 
 MUTANTS = [
     Mutant("a ticket makes room for others for ever", tickets_make_room_for_ever, _CORE, 1500),
+    Mutant("offers that lapsed use up withdrawals", lapsed_offers_use_up_withdrawals, _CORE, 300),
+    Mutant("offers lapse for ever", offers_lapse_for_ever, _CORE, 300),
     Mutant("what undoes another makes room", what_undoes_makes_room, _FLOW, 1500),
     Mutant("an attempt that made room is used up", whatever_made_room_is_used_up, _CORE, 300),
     Mutant("a withdrawn attempt is used up", withdrawn_attempt_is_used_up, _CORE, 300),

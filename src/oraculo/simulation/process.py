@@ -21,6 +21,7 @@ from oraculo.errors import OraculoError, StoreError
 from oraculo.ports.broker import Delivery
 from oraculo.ports.store import Store
 from oraculo.ports.work import Fate, Outcome, Work
+from oraculo.ports.workers import WorkerLeases
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.breakers import BreakerBook, BreakerSink
 from oraculo.runtime.consumers import QueueConsumers
@@ -44,6 +45,7 @@ from oraculo.simulation.faults import (
     StoreDoor,
 )
 from oraculo.simulation.forgers import model_tokens
+from oraculo.simulation.offer_watch import make_offers
 from oraculo.simulation.scene import Scene
 from oraculo.simulation.shared_store import SharedDatabase
 from oraculo.simulation.watch import HTTP, Watch
@@ -175,16 +177,22 @@ class Process:
         requests = RequestIntake(engine, store, clock, DEFAULTS)
         ports.children.bind(engine, requests)
         leases = HttpLeases(broker, clock, engine.state)
+        registry = None
         if scene.chooses:
-            choose(scene, leases, broker, store, clock, engine)
+            workers = cast(WorkerLeases, StoreDoor(life, cast(Any, self.store.worker_leases), self.watch))
+            registry = choose(scene, leases, broker, store, workers, clock, engine)
         consumers = QueueConsumers(broker, engine, leases.heard)
         answers = AnswerReader(tokens)
         consumers.answers(names.RESULTS, answers, scope=Scope.RESULT_WRITE, plain=True)
         consumers.requests(names.REQUESTS, requests.from_message, scope=Scope.RUN_SUBMIT)
+        if scene.offers:
+            make_offers(leases, broker, clock, engine, consumers, self.watch.choices.offers)
         self.watch.ceiling.begin(life)
         await engine.start()
         beside = Loops()
         beside.add("leases", leases.run)
+        if registry is not None and scene.offers:
+            beside.add("workers", registry.run)
         if isinstance(inner, FailoverBroker):
             beside.add("probes", partial(_probe, inner))
         if breakers is not None:
@@ -260,7 +268,7 @@ class Process:
             leases = await up.leases.lease(queue, 4, 2.0, worker, LEASE)
             for ticket in [lease.ticket for lease in leases if lease.ticket is not None]:
                 self.watch.paused.leased(ticket[0], up.life, shared=self.watch.replicas.shared)
-            self.watch.choices.leased(leases)
+            self.watch.choices.leased(leases, up.life)
             return leases
 
         return await self._ask(lease)

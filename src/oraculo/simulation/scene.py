@@ -69,6 +69,7 @@ class Scene:
         self.forger: Forger | None = None  # set: orders have tokens, and answers need them
         self.shapes = False  # requests have maps, loops, waits and children
         self.chooses = False  # all workers lease, and tickets are given to those that are best for them
+        self.offers = False  # some of them are workers of the broker, which wait for offers
         self.ceiling: int | None = None  # tickets of plans with priorities that may be out at once
         self.recalls = False  # orders under the ceiling are recalled by pauses while the broker is away
         self.is_fleet = False  # several processes keep that ceiling together, and plans may be named tasks

@@ -24,6 +24,7 @@ from oraculo.simulation.choice_watch import ChoiceWatch
 from oraculo.simulation.facts import Answer
 from oraculo.simulation.family import FamilyWatch
 from oraculo.simulation.invariants import CheckedJournal
+from oraculo.simulation.offer_watch import to_own_queues
 from oraculo.simulation.pause_watch import PauseWatch
 from oraculo.simulation.plans import NOTICES
 from oraculo.simulation.replica_rules import ReplicaRules
@@ -150,7 +151,10 @@ class Watch:
     # -- messages out ------------------------------------------------------------------------------------------------
 
     def publishing(self, messages: Sequence[Outgoing], life: Alive) -> None:
-        for message in messages:
+        own, orders = to_own_queues(messages)
+        for message in own:
+            self.choices.offers.publishing(message, life.number)
+        for message in orders:
             self.scene.count("published")
             self.scene.log(f"publish {message.queue} {message.message_id[-12:]}")
             if message.queue == NOTICES:

@@ -169,16 +169,16 @@ async def _serve(scene: Scene, connection: Connection | MemoryBroker, delivery: 
     if answers is None:
         if behaviour.kind == "die" and isinstance(connection, Connection) and delivery.tag in connection.unsettled:
             del connection.unsettled[delivery.tag]
-            connection.broker.arrive_in(0.05, delivery.queue, delivery.body, True)
+            connection.broker.arrive_in(0.05, delivery.queue, delivery.body, True, delivery.headers)
         return
     for raw in answers:
-        await _send(scene, connection, raw)
+        await send(scene, connection, raw)
     with suppress(BrokerError):
         await connection.settle([Settlement(delivery)])
 
 
-async def _send(scene: Scene, connection: Connection | MemoryBroker, raw: bytes) -> None:
-    """Until it is confirmed; a lost confirmation makes a duplicate."""
+async def send(scene: Scene, connection: Connection | MemoryBroker, raw: bytes) -> None:
+    """Send an answer until it is confirmed; a lost confirmation makes a duplicate."""
     while True:
         report = await connection.publish([Outgoing(names.RESULTS, raw, "")])
         if report.complete:

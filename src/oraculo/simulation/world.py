@@ -29,7 +29,9 @@ from oraculo.simulation.facts import NEVER
 from oraculo.simulation.faults import Life, task_factory
 from oraculo.simulation.fleet import Fleet
 from oraculo.simulation.forgers import Forger
-from oraculo.simulation.loop import VirtualLoop, wall_clock
+from oraculo.simulation.loop import EPOCH, VirtualLoop, wall_clock
+from oraculo.simulation.offer_watch import draws_offers
+from oraculo.simulation.offered_workers import offered_worker
 from oraculo.simulation.operators import operator, pauser, prioritiser, signaller
 from oraculo.simulation.plans import FONTES, QUEUES, request
 from oraculo.simulation.process import Process
@@ -57,9 +59,10 @@ class World:
     or "brokers": there are two of them, with failover, and each goes away by itself; or "tokens": orders have tokens,
     answers need them, and a forger answers without; or "breaker": destinations fail for a while, and their breakers
     open; or "plans": requests have maps, loops, waits and children, and an operator signals and decides; or "replicas":
-    several processes share a database, and each dies and freezes by itself; or "chosen": all workers lease, and tickets
-    are given to those that are best for them; or "fleet": as "ceiling", with several processes on a database,
-    and plans of named tasks; or "unique": requests exist once, in half of the worlds among two or three processes."""
+    several processes share a database, and each dies and freezes by itself; or "chosen": all workers lease, or wait for
+    offers, and tickets are given to those that are best for them; or "fleet": as "ceiling", with several processes
+    on a database, and plans of named tasks; or "unique": requests exist once, in half of the worlds among two or
+    three processes."""
 
     def __init__(self, seed: int, loop: VirtualLoop, trace: Trace, *, masked: bool, what: str = "engine") -> None:
         rng = Random(f"{what} {seed} {masked}")
@@ -80,6 +83,7 @@ class World:
             self.scene.breaker = BREAKER
         self.scene.shapes = what == "plans"
         self.scene.chooses = what == "chosen"
+        self.scene.offers = what == "chosen" and not dials.volatile and draws_offers(seed, masked=masked)
         if what == "tokens":
             self.scene.forger = Forger(rng)
         self.trace = trace
@@ -88,6 +92,7 @@ class World:
         self._prioritiser = Random(f"prioritiser {what} {seed} {masked}")
         self._signaller = Random(f"signaller {what} {seed} {masked}")
         self.store = SqliteStore(":memory:", threads=False)
+        self.store.worker_leases.now = lambda: round((EPOCH + loop.time()) * 1_000_000)
         self.watch = Watch(self.scene, self.store)
         names_of_models = ("one", "two") if what == "brokers" else ("model",)
         self.models = [ModelBroker(self.scene, name) for name in names_of_models]
@@ -149,7 +154,10 @@ class World:
         outside = Life(scene, 0)
         for queue in QUEUES:
             if scene.chooses:
-                for number in range(WORKERS_PER_QUEUE):
+                offered = scene.rng.randint(1, WORKERS_PER_QUEUE) if scene.offers else 0
+                for number in range(offered):
+                    outside.spawn(partial(offered_worker, scene, self.models[0].connect, queue, outside, number))
+                for number in range(WORKERS_PER_QUEUE - offered):
                     outside.spawn(partial(http_worker, scene, self.process, queue, outside, number))
             elif scene.rng.random() < 0.3:
                 outside.spawn(partial(http_worker, scene, self.process, queue, outside))

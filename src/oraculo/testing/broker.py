@@ -31,11 +31,11 @@ class FaultyBroker(ModelBroker):
         self._rates = rates
         self._plans = plans
 
-    def enqueue(self, name: str, body: bytes, redelivered: bool = False) -> None:
+    def enqueue(self, name: str, body: bytes, headers: dict[str, str]) -> None:
         """Take a message, or let something happen to it."""
         scene, rates = self.scene, self._rates
         if not scene.faults:
-            self.arrive_in(0.0, name, body, redelivered)
+            self.arrive_in(0.0, name, body, False, headers)
             return
         what, timeout, is_last = self._about(body)
         spared = timeout is None or (is_last and rates.spare_last)
@@ -56,7 +56,7 @@ class FaultyBroker(ModelBroker):
                 scene.log(f"late: {what} on {name} comes {delay:.3f} s later")
             delay = round(delay, 6)
             self.last_arrival = max(self.last_arrival, scene.loop.time() + delay)
-            self.arrive_in(delay, name, body, redelivered)
+            self.arrive_in(delay, name, body, False, headers)
 
     def _about(self, body: bytes) -> tuple[str, timedelta | None, bool]:
         """What a message is, how long its attempt may take, and whether that is the last one; None: it is neither

@@ -5,10 +5,19 @@ The same documents come over HTTP and, with `tipo` beside them, as messages of t
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import orjson
-from pydantic import AliasChoices, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from oraculo.core.vocabulary import SecurityLevel
 from oraculo.errors import WireError
@@ -132,6 +141,11 @@ class Registration(Heartbeat):
     fila_propria: str | None = Field(
         None, description="a queue that it alone takes from", validation_alias=_either("fila_propria", "own_queue")
     )
+    ofertas: bool = Field(
+        False,
+        description="over a broker: orders are offered to it in its own queue, and it takes none from others",
+        validation_alias=_either("ofertas", "offers"),
+    )
     timeout_s: Annotated[float, Field(ge=5, le=3600, allow_inf_nan=False)] | None = Field(
         None, description="silent for so long it is lost; ORACULO_WORKER_TIMEOUT_S when it is not given"
     )
@@ -142,6 +156,12 @@ class Registration(Heartbeat):
         if not value.isprintable() or value != value.strip():
             raise ValueError("a name has printable characters only, and no blanks around it")
         return value
+
+    @model_validator(mode="after")
+    def _has_own_queue(self) -> Self:
+        if self.ofertas and self.fila_propria is None:
+            raise ValueError("a worker that waits for offers (`ofertas`) names its own queue (`fila_propria`)")
+        return self
 
     @field_validator("filas", "fila_propria")
     @classmethod

@@ -236,3 +236,14 @@ def _check(handler: Handler, payload: dict[str, Any], body: bytes) -> None:
         or b"\\u0000" in body
     ):
         strict_json.loads(body)
+
+
+def avro_hint(body: bytes) -> str:
+    """What to do about a ticket of Fluxo C that is written in Avro, as its first byte says."""
+    return "; Avro: workers of Oráculo read tickets in JSON, KAFKA_MESSAGE_FORMAT=json" if body[:1] == b"\0" else ""
+
+
+def trace_fields(order: Mensagem) -> dict[str, str]:
+    """The ids of the trace that an order belongs to, as log fields."""
+    context = order.traceparent or ""
+    return {"trace.id": context[3:35], "span.id": context[36:52]} if len(context) >= 55 else {}

@@ -175,6 +175,9 @@ class HttpTransport:
         await asyncio.sleep(wait)
         return WorkerNews()
 
+    async def pass_over(self, offers: Sequence[Job]) -> None:
+        """Nothing is offered over HTTP."""
+
     async def close(self) -> None:
         if self._host is not None:
             await self._host.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ import structlog
 
 from oraculo import __version__
 from oraculo.errors import OraculoError
-from oraculo.worker.transport import Transport, WorkerNews
+from oraculo.worker.transport import Job, Transport, WorkerNews
 
 log = structlog.get_logger("oraculo.worker")
 
@@ -26,18 +26,20 @@ GOODBYE_TIMEOUT_S = 2.0
 
 @dataclass(slots=True)
 class WorkerTraits:
-    """What a worker says of itself besides its name and queues."""
+    """What a worker says of itself besides its name and queues. `offers`: it takes only what is offered to it."""
 
     capabilities: tuple[str, ...] = ()
     resources: Mapping[str, int] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
     security_level: str = "INTERNAL"
+    offers: bool = False
 
 
 class Registrar:
     """`running` lists what is being done; `drained` is told when nothing more is to be taken, and when it may be;
-    `stopped` is told of the (ticket_id, attempt) whose place a more urgent ticket needs."""
+    `stopped` is told of the (ticket_id, attempt) whose place a more urgent ticket needs; `offered` begins what is
+    offered, and says whether it did; `no_offers` is told when there are none."""
 
     def __init__(
         self,
@@ -46,12 +48,16 @@ class Registrar:
         running: Callable[[], list[dict[str, Any]]],
         drained: Callable[[bool], None],
         stopped: Callable[[str, int], None],
+        offered: Callable[[Sequence[Job]], Awaitable[bool]],
+        no_offers: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._about = about
         self._running = running
         self._drained = drained
         self._stopped = stopped
+        self._offered = offered
+        self._no_offers = no_offers
         self._registered = False
         self._beat_s = FIRST_BEAT_S
 
@@ -65,7 +71,10 @@ class Registrar:
                 due = loop.time() + (self._beat_s if await self._say() else RETRY_S)
                 continue
             try:
-                self._hear(await self._transport.told(self._about["worker"], wait))
+                told = await self._transport.told(self._about["worker"], wait)
+                self._hear(told)
+                if told.offers and await self._offered(told.offers):
+                    due = 0.0  # what is begun is said at once, or it goes elsewhere
             except (OraculoError, OSError):
                 await asyncio.sleep(min(wait, RETRY_S))
             if not self._registered:
@@ -95,6 +104,8 @@ class Registrar:
             self._registered = False
         if told.drain is not None:
             self._drained(told.drain)
+        if told.no_offers:
+            self._no_offers()
         for ticket_id, attempt in told.stop:
             self._stopped(ticket_id, attempt)
 
@@ -122,4 +133,5 @@ def registration(name: str, queues: list[str], concurrency: int, traits: WorkerT
         "host": socket.gethostname(),
         "nivel": traits.security_level,
         "cancelavel": True,
+        **({"ofertas": True} if traits.offers else {}),
     }

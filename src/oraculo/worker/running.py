@@ -19,6 +19,7 @@ from oraculo.wire.mensagem import Mensagem
 from oraculo.worker import answers
 from oraculo.worker.answers import Handler, WorkerFunction
 from oraculo.worker.begun import Begun
+from oraculo.worker.offered import OfferTaker
 from oraculo.worker.references import REFERENCE_KEY
 from oraculo.worker.registering import Registrar, WorkerTraits, registration
 from oraculo.worker.threads import PlainCalls, Threads
@@ -73,11 +74,15 @@ class WorkerRun:
         self._doing: dict[tuple[str, int], asyncio.Task[Any]] = {}  # and by whom
         self._open = asyncio.Event()  # cleared while it is drained
         self._open.set()
+        self._takes = asyncio.Event()  # cleared while it takes only what is offered to it
+        if traits is None or not traits.offers:
+            self._takes.set()
         self._registrar: Registrar | None = None
         if traits is not None:
             about = registration(name, sorted(handlers), concurrency, traits)
-            begun = self._begun
-            self._registrar = Registrar(transport, about, lambda: list(begun.values()), self._drained, self._stop_work)
+            begun, taker = self._begun, OfferTaker(transport, handlers, self._begin, self._has_room)
+            told = (self._drained, self._stop_work, taker.take, self._takes.set)
+            self._registrar = Registrar(transport, about, lambda: list(begun.values()), *told)
 
     @property
     def busy(self) -> int:
@@ -140,6 +145,7 @@ class WorkerRun:
                 await asyncio.sleep(pause)
 
     async def _take_orders(self, queue: str) -> None:
+        await self._takes.wait()
         handler = self._handlers[queue]
         pauses = None
         while not self._stopping.is_set():
@@ -164,12 +170,18 @@ class WorkerRun:
             if self._stopping.is_set():
                 await asyncio.gather(*(self._give_back(job) for job in jobs))
                 return
-            if self._meter is not None and jobs:
-                self._meter.consumed(handler.kind, len(jobs))
             for job in jobs:
-                task = asyncio.create_task(self._do(handler, job))
-                self._jobs.add(task)
-                task.add_done_callback(self._done)
+                self._begin(handler, job)
+
+    def _has_room(self) -> bool:
+        return len(self._jobs) < self._concurrency and self._open.is_set() and not self._stopping.is_set()
+
+    def _begin(self, handler: Handler, job: Job) -> None:
+        if self._meter is not None:
+            self._meter.consumed(handler.kind, 1)
+        task = asyncio.create_task(self._do(handler, job))
+        self._jobs.add(task)
+        task.add_done_callback(self._done)
 
     def _drained(self, drained: bool) -> None:
         """Take nothing more, or take orders again."""
@@ -243,8 +255,20 @@ class WorkerRun:
         try:
             order = mensagem.parse_order(job.body)
         except WireError as error:
-            log.error("order cannot be read", queue=job.queue, error=error.detail + _avro_hint(job.body))
+            log.error("order cannot be read", queue=job.queue, error=error.detail + answers.avro_hint(job.body))
             return answers.refused(handler, job.body, error.detail, self._transport.sign)
+        doing = (order.ticket_id or "", order.tentativa or 1)
+        if self._registrar is not None and order.ticket_id is not None:
+            self._begun[id(job)] = running_ticket(*doing, datetime.fromtimestamp(time(), UTC))
+            if (task := asyncio.current_task()) is not None:
+                self._doing[doing] = task
+        try:
+            return await self._work_on(handler, job, order)
+        finally:
+            if self._begun.pop(id(job), None) is not None:
+                self._doing.pop(doing, None)
+
+    async def _work_on(self, handler: Handler, job: Job, order: Mensagem) -> bytes:
         if isinstance(reference := order.payload.get(REFERENCE_KEY), dict):
             try:
                 order.payload["dados"] = await self._transport.resolve(reference)
@@ -254,11 +278,6 @@ class WorkerRun:
                 return answers.answer(handler, order, missing, self._name, self._transport.sign)
         clock, meter = asyncio.get_running_loop().time, self._meter
         began = clock()
-        if self._registrar is not None and order.ticket_id is not None:
-            doing = (order.ticket_id, order.tentativa or 1)
-            self._begun[id(job)] = running_ticket(*doing, datetime.fromtimestamp(time(), UTC))
-            if (task := asyncio.current_task()) is not None:
-                self._doing[doing] = task
         if meter is not None:
             meter.began(handler.kind, order.tentativa or 1)
         try:
@@ -267,9 +286,6 @@ class WorkerRun:
             if meter is not None:
                 meter.abandoned()
             raise
-        finally:
-            if self._begun.pop(id(job), None) is not None:
-                self._doing.pop((order.ticket_id or "", order.tentativa or 1), None)
         if meter is not None:
             meter.ended(handler.kind, clock() - began, answers.error_of(payload))
         if self._log_orders:
@@ -281,7 +297,7 @@ class WorkerRun:
                 queue=job.queue,
                 status=payload.get("status", "ok"),
                 duration_ms=round((clock() - began) * 1000, 3),
-                **_trace_fields(order),
+                **answers.trace_fields(order),
             )
         took_ms = round((clock() - began) * 1000)
         return answers.answer(handler, order, payload, self._name, self._transport.sign, took_ms)
@@ -312,7 +328,7 @@ class WorkerRun:
             if limit is not None and limit.expired():
                 log.warning("work given up", **about)
                 return answers.failure(handler, "tempo_esgotado", f"não terminou a tempo de {order.prazo}", False)
-            log.exception("work failed", **about, **_trace_fields(order))
+            log.exception("work failed", **about, **answers.trace_fields(order))
             return answers.failure(handler, type(error).__name__, str(error) or type(error).__name__, False)
         return answers.success(handler, value)
 
@@ -362,17 +378,6 @@ class WorkerRun:
             await self._transport.give_back(job)
         except Exception as error:
             _warn("cannot give work back; it comes back by itself when its lease ends", error, queue=job.queue)
-
-
-def _avro_hint(body: bytes) -> str:
-    """What to do about a ticket of Fluxo C that is written in Avro, as its first byte says."""
-    return "; Avro: workers of Oráculo read tickets in JSON, KAFKA_MESSAGE_FORMAT=json" if body[:1] == b"\0" else ""
-
-
-def _trace_fields(order: Mensagem) -> dict[str, str]:
-    """The ids of the trace that an order belongs to, as log fields."""
-    context = order.traceparent or ""
-    return {"trace.id": context[3:35], "span.id": context[36:52]} if len(context) >= 55 else {}
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[None]], timeout_s: float | None = None) -> None:

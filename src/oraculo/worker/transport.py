@@ -15,6 +15,7 @@ from oraculo.errors import UnknownIdError
 from oraculo.ports.broker import Broker, Delivery, Outgoing, Settle, Settlement, publish_confirmed
 from oraculo.wire import names, quarantine
 from oraculo.wire.control_messages import control, order_of
+from oraculo.wire.offers import OfferNote, note_of
 from oraculo.wire.ticket_tokens import UNAUTHENTICATED
 from oraculo.worker.signing import OrderVerifier
 
@@ -27,22 +28,27 @@ Declare = Callable[[str, Mapping[str, Any]], Awaitable[None]]  # queue, and what
 
 @dataclass(slots=True)
 class Job:
-    """One order that was taken: its bytes, and what the transport needs to settle it."""
+    """One order that was taken: its bytes, and what the transport needs to settle it. `offer`: it was offered, and is
+    not to be begun too late."""
 
     queue: str
     body: bytes
     handle: Any
+    offer: OfferNote | None = None
 
 
 @dataclass(slots=True)
 class WorkerNews:
     """What a worker that registered is told: whether to take nothing more, to register again, when to beat next; and
-    which (ticket_id, attempt) to stop, because a more urgent one needs its place."""
+    which (ticket_id, attempt) to stop, because a more urgent one needs its place. `offers` are for it alone; with
+    `no_offers` there are none, and it takes what comes."""
 
     drain: bool | None = None
     register_again: bool = False
     next_s: float | None = None
     stop: tuple[tuple[str, int], ...] = ()
+    offers: Sequence[Job] = ()
+    no_offers: bool = False
 
 
 class Meter(Protocol):
@@ -86,6 +92,10 @@ class Transport(Protocol):
 
     async def told(self, worker: str, wait: float) -> WorkerNews:
         """Wait so many seconds for something that a worker is told meanwhile."""
+        ...
+
+    async def pass_over(self, offers: Sequence[Job]) -> None:
+        """Let offers go that are not taken."""
         ...
 
     keep_every: float | None  # seconds between two `keep`s; None when the transport needs none
@@ -208,16 +218,30 @@ class BrokerTransport:
         return None
 
     async def told(self, worker: str, wait: float) -> WorkerNews:
-        """From the queue of the worker; what is not for it is passed over."""
+        """From the queue of the worker; what is not for it is passed over. An offer that comes again was begun here
+        already, as far as is known, so that it has no end any more."""
         queue = in_tenant(self._tenant, names.worker_queue(worker))
         deliveries = await self._broker.fetch(queue, limit=10, wait=wait)
-        told = WorkerNews()
+        told, orders = WorkerNews(), [(one, note) for one in deliveries if (note := note_of(one.headers)) is not None]
+        if orders:
+            offered = [delivery for delivery, _ in orders]
+            good = offered if self._verifier is None else await self._verified(self._verifier, offered)
+            told.offers = [
+                Job(note.queue, one.body, one, None if one.redelivered else note)
+                for one, note in orders
+                if any(one is each for each in good)
+            ]
+            deliveries = [one for one in deliveries if not any(one is each for each in offered)]
         for delivery in deliveries:
             order = order_of(delivery.body)
+            told.no_offers = told.no_offers or order == "sem_ofertas"
             told.register_again = told.register_again or order == "registrar"
             told.drain = {"drenar": True, "retomar": False}.get(order, told.drain)
         await self._broker.settle([Settlement(delivery) for delivery in deliveries])
         return told
+
+    async def pass_over(self, offers: Sequence[Job]) -> None:
+        await self._broker.settle([Settlement(_delivery(job)) for job in offers])
 
     async def close(self) -> None:
         if self._own:

@@ -24,6 +24,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from oraculo.core.vocabulary import Kind, TaskType
@@ -144,6 +145,7 @@ class Worker:
         log_orders: bool = False,
         queue_names: names.QueueNames | None = None,
         register: bool = False,
+        offers: bool = False,
     ) -> None:
         """Work until `stop`; then finish what was begun, as far as patience goes, and give back the rest.
 
@@ -151,7 +153,7 @@ class Worker:
         the server at ORACULO_URL or `url`. A `transport` replaces both. `meter` is told what is done; `log_orders`
         writes a line for each order. `queue_names` says which queues have other names; without a `transport` the
         settings do (ORACULO_QUEUES). With `register` it registers, which without a `transport` ORACULO_WORKER_REGISTRY
-        says."""
+        says; with `offers` too it takes from a broker only what is offered to it (SCHEDULER_OFFERS)."""
         if transport is None:
             from oraculo.settings.settings import load
             from oraculo.worker.connect import connected
@@ -160,9 +162,16 @@ class Worker:
             async with connected(settings, self.name, url=url) as found:
                 broker = isinstance(found, BrokerTransport)
                 served = settings.queue_names.within(settings.tenant) if broker else settings.queue_names
-                wanted = register or settings.worker_registry.enabled
-                await self.run(found, meter=meter, log_orders=log_orders, queue_names=served, register=wanted)
+                await self.run(
+                    found,
+                    meter=meter,
+                    log_orders=log_orders,
+                    queue_names=served,
+                    register=register or settings.worker_registry.enabled,
+                    offers=offers or settings.scheduler.offers,
+                )
             return
+        traits = replace(self.traits, offers=offers and isinstance(transport, BrokerTransport))
         self._run = WorkerRun(
             {(queue_names or names.USUAL).instead_of(queue): handler for queue, handler in self._handlers.items()},
             transport,
@@ -171,7 +180,7 @@ class Worker:
             patience_s=self.patience,
             meter=meter,
             log_orders=log_orders,
-            traits=self.traits if register else None,
+            traits=traits if register else None,
         )
         if self._stop_asked:
             self._run.stop()

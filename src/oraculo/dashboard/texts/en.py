@@ -416,6 +416,7 @@ TEXTS: dict[str, str] = {
     "js.why.deadline": "The whole must end in {left}.",
     "js.cause.erro": "the worker answered with an error",
     "js.cause.timeout": "nobody answered in time",
+    "js.cause.oferta_vencida": "the worker it was offered to did not take it in time",
     "js.cause.preemptado": "it made room for a more urgent ticket",
     "js.cause.realocado": "its worker is gone, or an operator took it away",
     "js.because": "because attempt {n} failed: {cause}",

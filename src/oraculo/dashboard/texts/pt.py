@@ -416,6 +416,7 @@ TEXTS: dict[str, str] = {
     "js.why.deadline": "O todo precisa terminar em {left}.",
     "js.cause.erro": "o worker respondeu com erro",
     "js.cause.timeout": "ninguém respondeu a tempo",
+    "js.cause.oferta_vencida": "o worker a quem foi oferecido não o aceitou a tempo",
     "js.cause.preemptado": "cedeu lugar a um ticket mais urgente",
     "js.cause.realocado": "o worker se foi, ou um operador o tirou dele",
     "js.because": "porque a tentativa {n} falhou: {cause}",

@@ -1,4 +1,4 @@
-"""Who is there to work on a queue over HTTP, and how good each was: what a choice is made from.
+"""Who is there to work on a queue, over HTTP or by offers, and how good each was: what a choice is made from.
 
 What workers do is counted here, by their leases and answers; what they say about themselves (how much at once, what
 they can do) comes from the registry, where they did. Durations are of this process; they are learnt again after a
@@ -53,6 +53,7 @@ class _Declared:
     level: SecurityLevel
     resources: Mapping[str, int]
     cancellable: bool
+    own_queue: str | None  # where it gets offers; None: it asks over HTTP, or takes what comes
 
 
 @dataclass(slots=True)
@@ -68,13 +69,14 @@ class _Held:
 @dataclass(slots=True)
 class KnownWorkers:
     """`seen` are the workers of this process; `factor` lets others have a say in scores, `marks` in how long an order
-    takes until it went well."""
+    takes until it went well; `offers`: workers of a broker that wait for offers can be chosen."""
 
     seen: Mapping[str, WorkerSeen]
     clock: Clock
     registry: WorkerBook
     factor: Factor = no_factor
     marks: Marks = no_marks
+    offers: bool = False
     cache_hits: int = 0
     _declared: dict[str, _Declared] = field(default_factory=dict)
     _stored: dict[str, dict[str, StoredWorker]] = field(default_factory=dict)  # by tenant: those that are alive
@@ -99,7 +101,7 @@ class KnownWorkers:
         for key, one in self._stored[tenant].items():
             known = self._declared.get(key)
             if known is None or known.body != one.body:
-                self._declared[key] = _declared(one)
+                self._declared[key] = _declared(one, self.offers)
 
     def took(
         self, lease_id: str, key: str, queue: str, needs: TicketNeeds, weight: float = 1.0, ties: TicketTies = NO_TIES
@@ -130,6 +132,16 @@ class KnownWorkers:
     def works_on(self, queue: str) -> bool:
         """Return whether a worker has an order of this queue."""
         return any(one.queue == queue for one in self._held.values())
+
+    def offering(self, tenant: str) -> dict[str, tuple[str, frozenset[str], int]]:
+        """Key → (own queue, queues, concurrency) of the workers of a tenant that wait for offers and are not drained,
+        as they were registered when that was looked at last."""
+        found = {}
+        for key in self._stored.get(tenant, ()):
+            said = self._declared[key]
+            if said.own_queue is not None and self.registry.admits(key):
+                found[key] = (said.own_queue, said.queues, said.concurrency)
+        return found
 
     def places(self, queue: str) -> int:
         """How many orders the workers of a queue that are known here work on at once."""
@@ -188,10 +200,13 @@ def _used(held: Iterable[_Held]) -> Mapping[str, int]:
     return used
 
 
-def _declared(one: StoredWorker) -> _Declared:
+def _declared(one: StoredWorker, offers: bool) -> _Declared:
     said, tenant = orjson.loads(one.body), tenant_of(one.key)
-    over_http = said.get("transporte") == "http"
-    queues = [queue_in(tenant, queue) or "" for queue in said.get("filas", ())] if over_http else []
+    over_http, own = said.get("transporte") == "http", None
+    if offers and not over_http and said.get("ofertas"):
+        own = queue_in(tenant, said.get("fila_propria") or "")
+    chosen = over_http or own is not None
+    queues = [queue_in(tenant, queue) or "" for queue in said.get("filas", ())] if chosen else []
     return _Declared(
         one.body,
         frozenset(queues),
@@ -199,5 +214,6 @@ def _declared(one: StoredWorker) -> _Declared:
         frozenset(said.get("capacidades", ())),
         SecurityLevel(said.get("nivel", SecurityLevel.INTERNAL)),
         said.get("recursos", {}),
-        said.get("cancelavel", False),
+        over_http and said.get("cancelavel", False),
+        own,
     )

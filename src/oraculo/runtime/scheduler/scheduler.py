@@ -1,4 +1,4 @@
-"""Gives workers that lease over HTTP the tickets that are best for them (docs/scheduler.md).
+"""Gives workers that lease over HTTP, or get offers, the tickets that are best for them (docs/scheduler.md).
 
 For each queue that is asked for, a window of its messages is taken from the broker and stands on a board beside those
 who ask. A choice is recorded before its worker gets the ticket. Messages that no worker takes go back to the broker
@@ -40,6 +40,7 @@ from oraculo.runtime.scheduler.sizes import size_of
 
 if TYPE_CHECKING:
     from oraculo.runtime.lease import Lease
+    from oraculo.runtime.scheduler.offers import BrokerOffers
 
 log = structlog.get_logger("oraculo.scheduler")
 
@@ -58,7 +59,9 @@ class Gateway(Protocol):
 
     async def usable(self, delivery: Delivery) -> tuple[bool, tuple[str, int] | None, Orchestration | None]: ...
 
-    async def grant_all(self, deliveries: Sequence[Delivery], worker: str, length: timedelta) -> list[Lease]: ...
+    async def grant_all(
+        self, deliveries: Sequence[Delivery], worker: str, length: timedelta, *, offered: bool = False
+    ) -> list[Lease]: ...
 
     async def release(self, lease_id: str, delay: float = 0.0) -> None: ...
 
@@ -104,16 +107,27 @@ class LeaseScheduler:
         self._matcher = Matcher(rng or Random(), options.turn_s, self._affinities)
         self._boards: dict[str, Board] = {}
         self._attendants: dict[str, asyncio.Task[None]] = {}
+        self._offering: list[asyncio.Task[None]] = []
         self.preemption = Preemption(options.preemption, submit, tell)
         self.workers = workers
+        self.offers: BrokerOffers | None = None  # None: workers of a broker take what comes
         self.counts = SchedulerCounts()
 
     # -- for leases --------------------------------------------------------------------------------------------------
 
     async def lease(
-        self, gateway: Gateway, queue: str, limit: int, wait: float, worker: str, length: timedelta
+        self,
+        gateway: Gateway,
+        queue: str,
+        limit: int,
+        wait: float,
+        worker: str,
+        length: timedelta,
+        *,
+        offered: bool = False,
     ) -> list[Lease]:
-        """Up to `limit` leases of what was chosen for a worker; none after `wait` seconds."""
+        """Up to `limit` leases of what was chosen for a worker; none after `wait` seconds. `offered`: for one of a
+        broker, which is told nothing while it works, so that what it has makes no room for others."""
         key = in_tenant(tenant_of(queue), worker)
         chosen = await self._take(gateway, queue, limit, wait, key)
         try:
@@ -121,7 +135,8 @@ class LeaseScheduler:
         except BaseException:
             await self._give_back(gateway, [one.offer for one in chosen])
             raise
-        leases = await gateway.grant_all([one.offer.delivery for one in allowed], worker, length)
+        deliveries = [one.offer.delivery for one in allowed]
+        leases = await gateway.grant_all(deliveries, worker, length, offered=offered)
         by_delivery = {id(one.offer.delivery): one for one in allowed}
         pairs = [(lease, by_delivery[id(lease.delivery)]) for lease in leases]
         try:
@@ -132,7 +147,8 @@ class LeaseScheduler:
             raise
         for lease, one in kept:
             self.workers.took(lease.lease_id, key, queue, one.offer.needs, one.offer.size.weight, one.offer.ties)
-            self.preemption.took(lease.lease_id, key, queue, one.offer, asyncio.get_running_loop().time())
+            if not offered:
+                self.preemption.took(lease.lease_id, key, queue, one.offer, asyncio.get_running_loop().time())
         if queue in self._boards and self.preemption.watches(queue):
             self._boards[queue].asked.set()  # what waits is looked at although no worker asks
         return [lease for lease, _ in kept]
@@ -141,14 +157,23 @@ class LeaseScheduler:
         """A lease is over; `answer` is what its worker said, if it did."""
         self.workers.ended(lease_id, answer)
         self.preemption.ended(lease_id, asyncio.get_running_loop().time())
+        if self.offers is not None:
+            self.offers.ended(lease_id)
 
     @property
     def waiting(self) -> int:
         """How many messages stand on boards."""
         return sum(len(board.offers) for board in self._boards.values())
 
+    def start(self) -> None:
+        """Make offers, where workers of a broker get them."""
+        self._offering = [] if self.offers is None else [asyncio.create_task(self.offers.run())]
+
     async def close(self) -> None:
         """Stop looking. What stands on boards is given back when the broker is closed."""
+        for task in self._offering:
+            task.cancel()
+        await asyncio.gather(*self._offering, return_exceptions=True)
         tasks = list(self._attendants.values())
         for task in tasks:
             task.cancel()

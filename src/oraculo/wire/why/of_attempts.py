@@ -125,9 +125,9 @@ def _known(telling: Telling, event: ev.AttemptFailed | ev.TicketFailed) -> str:
 
 def withdrawn(telling: Telling, event: ev.TicketWithdrawn) -> DecisionTold:
     """Why an attempt was taken back from its worker, and when the next one goes out."""
-    word = "withdrawn.preemptado" if event.cause is Cause.PREEMPTADO else "withdrawn.realocado"
+    known = event.cause if event.cause in (Cause.PREEMPTADO, Cause.OFERTA_VENCIDA) else Cause.REALOCADO
     told = telling.say(
-        word,
+        f"withdrawn.{known}",
         names=telling.name(event.ticket),
         n=event.attempt,
         worker=event.worker or "?",

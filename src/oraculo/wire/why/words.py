@@ -91,6 +91,8 @@ _SENTENCES: dict[str, tuple[str, str]] = {
                             "{names}: tentativa {n} tirada de {worker}, que se foi{by}"),
     "withdrawn.preemptado": ("{names}: attempt {n} taken back from {worker}{by}: its place was needed for {ticket}",
                              "{names}: tentativa {n} tirada de {worker}{by}: seu lugar foi preciso para {ticket}"),
+    "withdrawn.oferta_vencida": ("{names}: offer of attempt {n} withdrawn: {worker} did not take it in time",
+                                 "{names}: oferta da tentativa {n} retirada: {worker} não a aceitou a tempo"),
     "withdrawn.kept": ("it uses up no attempt; goes out again {when}",
                        "não gasta nenhuma tentativa; sai de novo {when}"),
     "withdrawn.at-once": ("at once", "já"),
@@ -178,6 +180,10 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     Cause.TIMEOUT: ("no answer in time", "sem resposta a tempo"),
     Cause.REALOCADO: ("its worker is gone", "seu worker se foi"),
     Cause.PREEMPTADO: ("it made room for a more urgent ticket", "deu lugar a um ticket mais urgente"),
+    Cause.OFERTA_VENCIDA: (
+        "the worker it was offered to did not take it in time",
+        "o worker a quem foi oferecido não o aceitou a tempo",
+    ),
 }
 _UNDOING: dict[UndoCause, tuple[str, str]] = {
     UndoCause.TASK_FAILED: ("a task failed", "uma tarefa falhou"),

@@ -68,6 +68,14 @@ def scheduler_series(scheduler: LeaseScheduler | None) -> Iterable[Metric]:
     if scheduler is not None:
         waiting.add_metric([], scheduler.waiting)
     yield waiting
+    offers = None if scheduler is None or scheduler.offers is None else scheduler.offers.counts
+    known = {} if offers is None else {"made": offers.made, "taken": offers.taken, "lapsed": offers.lapsed}
+    yield _counter(
+        "orchestration_scheduler_broker_offers",
+        "Tickets offered to workers of a broker in their own queues, begun by them in time, and withdrawn",
+        ["outcome"],
+        {(outcome,): count for outcome, count in known.items()},
+    )
     yield from _preemption_series(None if scheduler is None else scheduler.preemption)
 
 
