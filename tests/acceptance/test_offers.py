@@ -13,6 +13,7 @@ import pytest
 import servers
 from acceptance.conftest import Process, Server
 from acceptance.fleet import NAMES, QUICK
+from databases import database
 from waiting import eventually
 
 API = "/api/v1"
@@ -41,12 +42,12 @@ async def pedida(parametros, correlation_id):
 class Market:
     """A server that makes offers on a broker, and its workers."""
 
-    def __init__(self, folder: Path, broker: str) -> None:
+    def __init__(self, folder: Path, broker: str, store: str = "") -> None:
         self.folder = folder
         (folder / "trabalho.py").write_text(WORK)
         self.broker = broker
         self.server = Server(folder, [])
-        self.server.env |= {"ORACULO_BROKER": broker, **ON}
+        self.server.env |= {"ORACULO_BROKER": broker, **({"ORACULO_STORE": store} if store else {}), **ON}
         self.workers: dict[str, Process] = {}
 
     def hire(self, name: str) -> Process:
@@ -120,3 +121,34 @@ def test_what_a_stopped_worker_was_offered_goes_to_another_and_is_not_begun_late
     market.submit("c")
     assert market.did("c") == "primeiro"
     assert market.begun_by("primeiro") == ["a", "c"] and market.begun_by("segundo") == ["b"]
+
+
+async def test_two_servers_on_one_store_offer_each_ticket_once_and_either_may_die(tmp_path: Path) -> None:
+    store, service = await database(), servers.own("redis", tmp_path / "broker")
+    service.start()
+    folders = [tmp_path / name for name in ("um", "dois")]
+    for folder in folders:
+        folder.mkdir()
+    market, other = (Market(folder, service.url + QUICK["redis"], store) for folder in folders)
+    try:
+        market.server.up()
+        other.server.up()
+        market.hire("primeiro")
+        market.hire("segundo")
+        for number in range(20):
+            (market, other)[number % 2].submit(f"r{number}")
+        did = [market.did(f"r{number}") for number in range(20)]
+        assert set(did) <= {"primeiro", "segundo"}
+        for number, name in enumerate(did):
+            given = market.events(f"r{number}", "ticket_allocated")
+            assert [(one["agent_id"], one["tentativa"]) for one in given] == [(name, 1)]
+        assert sorted(market.begun_by("primeiro") + market.begun_by("segundo")) == sorted(f"r{n}" for n in range(20))
+        for number, (dies, lives) in enumerate(((market, other), (other, market))):
+            dies.server.kill()  # whichever of them makes the offers, the other one goes on
+            lives.submit(f"depois{number}")
+            assert lives.did(f"depois{number}") in ("primeiro", "segundo")
+            dies.server.up()
+    finally:
+        market.close()
+        other.close()
+        service.kill()
