@@ -91,7 +91,7 @@ async def market(*, offers: bool = True, timeout_s: float = 30.0) -> AsyncIterat
                 opened.leases, scheduler, opened.broker, opened.clock, opened.engine.state, submit, offer_s=OFFER_S
             )
         opened.registry.tenants.add(DEFAULT_TENANT)
-        consumers = QueueConsumers(opened.broker, opened.engine, opened.leases.heard)
+        consumers = QueueConsumers(opened.broker, opened.engine, opened.leases.heard, hears_inside=True)
         consumers.answers(names.RESULTS, AnswerReader(None), scope=Scope.RESULT_WRITE, plain=True)
         desk = WorkerControl(opened.registry, opened.broker, opened.engine.submit, offers=offers)
         consumers.commands(names.WORKERS, desk.from_message, desk.take, scope=Scope.RESULT_WRITE)

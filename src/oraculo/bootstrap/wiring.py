@@ -230,10 +230,10 @@ class Wiring:
         gate: DestinationBook,
         foresight: Foresight,
     ) -> Parts:
-        store, broker = ports.store, ports.broker
+        store, broker, offers = ports.store, ports.broker, self.settings.scheduler.offers
         leases, registry = leases_and_registry(self.settings, self.clock, engine, ports, gate, foresight)
         guards = MessageGuards(ports.signatures, engine, self.settings.signatures)
-        consumers = QueueConsumers(broker, engine, leases.heard, guards.of_queues(broker))
+        consumers = QueueConsumers(broker, engine, leases.heard, guards.of_queues(broker), offers)
         answers = AnswerReader(ports.tokens, ports.order_keys)
         consumers.answers(names.RESULTS, answers, scope=Scope.RESULT_WRITE, plain=True)
         topics = topics_of(self.settings).every if codec is not None else frozenset[str]()

@@ -14,9 +14,9 @@ from oraculo.runtime.loops import Loops
 
 
 class QueueConsumers:
-    """`answered` is told of every answer, and of those from a broker inside this process that they are. `scopes` says
-    for each queue what a message in it does: none is listened to without saying so. `guard_of` gives what judges
-    messages that do that, if something does."""
+    """`answered` is told of every answer; of those from a broker inside this process only where `hears_inside` says
+    so, and that they are. `scopes` says for each queue what a message in it does: none is listened to without
+    saying so. `guard_of` gives what judges messages that do that, if something does."""
 
     def __init__(
         self,
@@ -24,13 +24,14 @@ class QueueConsumers:
         engine: Engine,
         answered: Callable[..., None] | None = None,
         guard_of: Callable[[Scope], Guard | None] = lambda _scope: None,
+        hears_inside: bool = False,
     ) -> None:
         self._broker = broker
         self._guard_of = guard_of
         self._engine = engine
         self._answered = answered
         if answered is not None and broker.traits.volatile:
-            self._answered = partial(answered, inside=True)
+            self._answered = partial(answered, inside=True) if hears_inside else None
         self._consumers: list[QueueConsumer] = []
         self.queues: frozenset[str] = frozenset()  # that messages are taken from
         self.scopes: dict[str, Scope] = {}
