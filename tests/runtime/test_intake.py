@@ -194,3 +194,60 @@ async def test_it_runs_for_ever_and_survives_a_broker_that_is_away(
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(await store.dead_letters()) == 1
+
+
+class TestGathering:
+    """Answers after which nothing follows wait a moment for others, to be committed together."""
+
+    @pytest.fixture
+    def gathering(self, desk: Desk, broker: FailingBroker, monkeypatch: pytest.MonkeyPatch) -> Desk:
+        monkeypatch.setattr(module, "GATHER_S", DEADLINE_S)  # what comes decides, not the time
+        desk.intake = QueueConsumer(
+            broker, QUEUE, AnswerReader(), desk.engine.submit, may_wait=desk.engine.states.only_counts
+        )
+        return desk
+
+    async def test_three_answers_one_after_the_other_are_one_transaction(
+        self, gathering: Desk, store: FailingStore
+    ) -> None:
+        await gathering.begin(plan(3, 1))
+        before = len(store.batches)
+        taking = asyncio.create_task(gathering.arrive(result(0)))
+        for position in (1, 2):
+            await asyncio.sleep(0)
+            assert len(store.batches) == before
+            await gathering.broker.publish([Outgoing(QUEUE, result(position), "")])
+        await taking
+        assert len(store.batches) == before + 1
+        assert gathering.broker.depths()[QUEUE] == (0, 0)
+        assert (await store.summary("a")).open == 1
+
+    async def test_what_decides_waits_for_nobody(self, gathering: Desk, store: FailingStore) -> None:
+        await gathering.begin(plan(1, 1))
+        await gathering.arrive(result(0))
+        await gathering.arrive(result(0, status="erro", dados=None, erros=[{"codigo": "x", "mensagem": "y"}]))
+        await gathering.arrive(b"poison")
+        assert gathering.broker.depths()[QUEUE] == (0, 0)
+
+    async def test_alone_it_is_recorded_when_the_moment_is_over(
+        self, gathering: Desk, store: FailingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "GATHER_S", 0.001)
+        await gathering.begin(plan(2, 1))
+        await gathering.arrive(result(0))
+        assert gathering.broker.depths()[QUEUE] == (0, 0)
+        assert (await store.summary("a")).open == 2
+
+    async def test_a_broker_that_goes_away_meanwhile(
+        self, gathering: Desk, store: FailingStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await gathering.begin(plan(2, 1))
+        await gathering.broker.publish([Outgoing(QUEUE, result(0), "")])
+        taken = await gathering.broker.fetch(QUEUE, limit=10, wait=0)
+
+        async def away(queue: str, *, limit: int, wait: float) -> Any:
+            raise BrokerUnavailableError("away")
+
+        monkeypatch.setattr(gathering.broker, "fetch", away)
+        await gathering.intake.take(taken)
+        assert (await store.summary("a")).open == 2

@@ -72,6 +72,11 @@ class Engine(CommandSink, Protocol):
         """Take answers of workers as they came from a broker; durable when it returns, piece by piece."""
         ...
 
+    def only_counts(self, works: Sequence[Work]) -> bool:
+        """Return whether these are answers after which nothing follows until others come, as far as is known without
+        asking the store."""
+        ...
+
     def has_room(self) -> bool:
         """Return whether one more orchestration may be opened now."""
         ...

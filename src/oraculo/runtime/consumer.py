@@ -23,6 +23,8 @@ log = structlog.get_logger("oraculo.intake")
 FETCH_MAX_MESSAGES = 512
 FETCH_WAIT_S = 5.0
 RETRY_DELAY_S = 1.0
+GATHER_S = 0.003  # how long answers after which nothing follows wait for others, to be committed together
+GATHER_MAX_MESSAGES = 8  # with more than that a commit is worth it anyway
 FULL_POLL_S = 0.2
 
 Prepare = Callable[[Sequence[bytes]], Awaitable[None]]
@@ -47,9 +49,9 @@ def quarantined(raw: bytes, queue: str, error: WireError | PlanError, correlatio
 
 class QueueConsumer:
     """Takes from one queue for ever. `translate` makes work of a message; `submit` returns once it is durable. While
-    `full` says so, messages are left where they are: the queue is the best place for them to wait. `heard` is told of
-    each one. `prepare` finds out whatever `translate` has to know of them, `guard` who sent them; a BrokerError or
-    StoreError of theirs means: not yet."""
+    `full` says so, messages are left where they are: the queue is the best place for them to wait. A few for which
+    `may_wait` holds wait a moment for others. `heard` is told of each one. `prepare` finds out whatever `translate` has
+    to know of them, `guard` who sent them; a BrokerError or StoreError of theirs means: not yet."""
 
     slow = False
 
@@ -63,6 +65,7 @@ class QueueConsumer:
         heard: Callable[[Work], None] | None = None,
         prepare: Prepare | None = None,
         guard: Guard | None = None,
+        may_wait: Callable[[Sequence[Work]], bool] = lambda _works: False,
     ) -> None:
         self._broker = broker
         self.queue = queue
@@ -72,6 +75,7 @@ class QueueConsumer:
         self._heard = heard
         self._prepare = prepare
         self._guard = guard
+        self._may_wait = may_wait
         self._taken: dict[str, int] = {}
         self.returned = 0  # messages that were given back, because nothing could be done with them yet
         self.fetches = 0
@@ -110,13 +114,12 @@ class QueueConsumer:
             if deliveries:
                 await self.take(deliveries)
 
-    async def take(self, deliveries: Sequence[Delivery]) -> None:
-        try:
-            works = await self._read(deliveries)
-        except (BrokerError, StoreError) as error:
-            log.warning("messages given back: not readable yet", queue=self.queue, error=str(error))
-            await self._give_back(deliveries)
+    async def take(self, deliveries: list[Delivery]) -> None:
+        works = await self._readable(deliveries)
+        if not works:
             return
+        if len(works) <= GATHER_MAX_MESSAGES and self._may_wait(works):
+            await self._gather(deliveries, works)
         for delivery, work in zip(deliveries, works, strict=True):
             work.broker = delivery.broker
             self._taken[delivery.broker] = self._taken.get(delivery.broker, 0) + 1
@@ -139,6 +142,32 @@ class QueueConsumer:
         self.returned += sum(1 for settlement in settlements if settlement.verdict is Settle.RETRY)
         await self._settle(settlements)
         crash.point("after_ack")
+
+    async def _gather(self, deliveries: list[Delivery], works: list[Work]) -> None:
+        """Add what comes within a moment, until something follows from it: each answer alone would be a commit of its
+        own, and the last one would wait for all of them."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + GATHER_S
+        while len(works) <= GATHER_MAX_MESSAGES and self._may_wait(works) and (left := until - loop.time()) > 0:
+            try:
+                more = await self._broker.fetch(self.queue, limit=FETCH_MAX_MESSAGES, wait=left)
+            except BrokerError:
+                return  # the next fetch will say so
+            if not more:
+                return
+            read = await self._readable(more)
+            if read:
+                deliveries += more
+                works += read
+
+    async def _readable(self, deliveries: Sequence[Delivery]) -> list[Work]:
+        """What these are; nothing, and they are given back, when that cannot be found out yet."""
+        try:
+            return await self._read(deliveries)
+        except (BrokerError, StoreError) as error:
+            log.warning("messages given back: not readable yet", queue=self.queue, error=str(error))
+            await self._give_back(deliveries)
+            return []
 
     async def _read(self, deliveries: Sequence[Delivery]) -> list[Work]:
         if self._prepare is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from oraculo.core.access import Scope
@@ -63,6 +63,7 @@ class QueueConsumers:
             heard=self._answered,
             prepare=prepare,
             guard=self._guard_of(scope),
+            may_wait=_never if self._broker.traits.volatile else self._engine.only_counts,
         )
         self._take_from(consumer)
 
@@ -125,3 +126,8 @@ class QueueConsumers:
         """Take nothing more. What was taken and is not durable yet goes back to its queue."""
         self._started = False
         await self._loops.stop()
+
+
+def _never(_works: Sequence[Work]) -> bool:
+    """What comes from this process comes together as it is."""
+    return False

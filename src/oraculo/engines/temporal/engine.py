@@ -143,6 +143,9 @@ class TemporalEngine:
     async def result(self, run: int) -> bytes | None:
         return await self.kernel.result(run)
 
+    def only_counts(self, works: Sequence[Work]) -> bool:
+        return self.kernel.only_counts(works)
+
     def still_owed(self, run: int, tickets: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         return self.kernel.still_owed(run, tickets)
 

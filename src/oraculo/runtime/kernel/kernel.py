@@ -268,6 +268,9 @@ class Kernel:
     async def result(self, run: int) -> bytes | None:
         return await self._states.result(run)
 
+    def only_counts(self, works: Sequence[Work]) -> bool:
+        return self._states.only_counts(works)
+
     def still_owed(self, run: int, tickets: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         return self._states.still_owed(run, tickets)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from oraculo.core import siblings
+from oraculo.core.commands import RecordResult
+from oraculo.core.matching import match
 from oraculo.core.replay import rebuild
 from oraculo.core.state import Orchestration
 from oraculo.ports.store import Store
+from oraculo.ports.work import Work
 from oraculo.runtime.kernel.cache import StateCache
 
 NEWEST_MAX_RUNS = 10_000
@@ -54,6 +58,20 @@ class States:
         it."""
         state = None if self._sharing is not None else self.cache.get(run)
         return None if state is not None and state.closed_at is None else await self._store.result(run)
+
+    def only_counts(self, works: Sequence[Work]) -> bool:
+        """Return whether these are answers after which nothing follows until others come, as far as memory knows."""
+        answered: dict[int, tuple[Orchestration, list[int]]] = {}
+        for work in works:
+            answer = work.command
+            if type(answer) is not RecordResult or not answer.ok:
+                return False
+            state = self.cache.get(work.run or self.cache.run_of(work.correlation_id) or 0)
+            position = None if state is None else match(state, answer)
+            if state is None or not isinstance(position, int):
+                return False
+            answered.setdefault(state.run, (state, []))[1].append(position)
+        return all(siblings.are_only_counted(state, positions) for state, positions in answered.values())
 
     def still_owed(self, run: int, tickets: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
         """Filter out (position, attempt) pairs that are known to be settled. The state in memory may be older than what
