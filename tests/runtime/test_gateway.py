@@ -14,9 +14,9 @@ from oraculo.core.ticket_id import ticket_id
 from oraculo.errors import StoreUnavailableError, UnknownIdError
 from oraculo.ports.broker import Outgoing
 from oraculo.ports.work import Work
-from oraculo.runtime import leases
+from oraculo.runtime import seen_workers
 from oraculo.runtime.answers import AnswerReader
-from oraculo.runtime.leases import WORKER_FORGOTTEN_AFTER, HttpLeases
+from oraculo.runtime.leases import HttpLeases
 from oraculo.wire import names, payloads
 from runtime.doubles import FailingBroker, ManualClock
 from waiting import DEADLINE_S
@@ -271,23 +271,23 @@ async def test_who_is_seen_and_what_they_hold(broker: FailingBroker, clock: Manu
     await desk.gateway.lease("executador_x", 1, 0, "b")
     assert desk.gateway.load() == {"a": 2, "b": 1}
     assert desk.gateway.workers["b"].queues == {QUEUE, "executador_x"}
-    clock.forward(WORKER_FORGOTTEN_AFTER.total_seconds() + 1)
+    clock.forward(seen_workers.FORGOTTEN_AFTER.total_seconds() + 1)
     await desk.gateway.sweep()
     assert desk.gateway.workers == {} and desk.gateway.load() == {}
 
 
 async def test_made_up_names_do_not_fill_the_memory(broker: FailingBroker, clock: ManualClock) -> None:
     gateway = HttpLeases(broker, clock, _nothing)
-    for number in range(3 * leases.WORKERS_MAX):
+    for number in range(3 * seen_workers.WORKERS_MAX):
         gateway.saw(f"w{number}", f"q{number}")
-    for number in range(3 * leases.WORKER_MAX_QUEUES):
+    for number in range(3 * seen_workers.WORKER_MAX_QUEUES):
         for worker in range(300):
             gateway.saw(f"w{worker}", f"q{number}")
-    assert len(gateway.workers) == leases.WORKERS_MAX
-    assert max(len(seen.queues) for seen in gateway.workers.values()) <= leases.WORKER_MAX_QUEUES
-    assert sum(len(seen.queues) for seen in gateway.workers.values()) == leases.QUEUES_REMEMBERED_MAX
+    assert len(gateway.workers) == seen_workers.WORKERS_MAX
+    assert max(len(seen.queues) for seen in gateway.workers.values()) <= seen_workers.WORKER_MAX_QUEUES
+    assert sum(len(seen.queues) for seen in gateway.workers.values()) == seen_workers.QUEUES_REMEMBERED_MAX
     assert await gateway.lease("escavador_x", 1, 0, "one more") == []  # it is served all the same
-    clock.forward(WORKER_FORGOTTEN_AFTER.total_seconds() + 1)
+    clock.forward(seen_workers.FORGOTTEN_AFTER.total_seconds() + 1)
     await gateway.sweep()
     gateway.saw("later", "q")
     assert [(seen.name, seen.queues) for seen in gateway.workers.values()] == [("later", {"q"})]

@@ -8,6 +8,7 @@ from functools import partial
 from oraculo.core.access import Scope
 from oraculo.ports.broker import Broker
 from oraculo.ports.engine import Engine
+from oraculo.ports.work import Work
 from oraculo.runtime.consumer import Guard, Prepare, QueueConsumer, Submit, Translate
 from oraculo.runtime.dead_letters import DeadLetterCollector
 from oraculo.runtime.loops import Loops

@@ -27,7 +27,7 @@ from oraculo.ports.destination_pauses import DestinationGate
 from oraculo.ports.work import Work
 from oraculo.runtime.lease import Lease
 from oraculo.runtime.scheduler.scheduler import LeaseScheduler
-from oraculo.runtime.seen_workers import WorkerSeen
+from oraculo.runtime.seen_workers import SeenWorkers, WorkerSeen
 from oraculo.runtime.workers import WorkerBook
 from oraculo.wire import mensagem, names, quarantine
 from oraculo.wire.ticket_tokens import UNAUTHENTICATED
@@ -37,9 +37,6 @@ log = structlog.get_logger("oraculo.gateway")
 LEASE = timedelta(seconds=30)
 SWEEP_INTERVAL_S = 0.5
 LATER_S = 0.5  # after which a message of a paused orchestration, or one that is offered, is looked at again
-WORKER_FORGOTTEN_AFTER = timedelta(minutes=10)
-WORKERS_MAX, WORKER_MAX_QUEUES = 2000, 200  # of those that are remembered; others are served too
-QUEUES_REMEMBERED_MAX = 20_000  # over all workers
 UNPLACED_MAX_ANSWERS = 50  # that are looked at in one sweep
 
 
@@ -62,9 +59,9 @@ class HttpLeases:
         self._state_of, self._names = state_of, queues
         self._leases: dict[str, Lease] = {}
         self._by_ticket: dict[str, set[str]] = {}
-        self.workers: dict[str, WorkerSeen] = {}
+        self._seen = SeenWorkers(clock)
+        self.workers: Mapping[str, WorkerSeen] = self._seen.by_key
         self._unplaced: deque[tuple[Work, RecordResult]] = deque(maxlen=UNPLACED_MAX_ANSWERS)
-        self._queues_remembered = 0
         self._last_place: tuple[object, str] = (None, "")  # what the last answer said of its worker, and its queue
 
     def __len__(self) -> int:
@@ -77,22 +74,10 @@ class HttpLeases:
             seen.leased += leased
 
     def _remembered(self, worker: str, queue: str, over: str) -> WorkerSeen | None:
-        """What is known of a worker, now that it was seen at this queue; None when too many are known already. Anyone
-        may call himself anything, so that names have a limit."""
-        key = in_tenant(tenant_of(queue), worker)
-        seen = self.workers.get(key)
-        now = self._clock.now()
-        if seen is None:
-            if len(self.workers) >= WORKERS_MAX:
-                return None
-            seen = self.workers[key] = WorkerSeen(key, set(), now, over)
-        full = len(seen.queues) >= WORKER_MAX_QUEUES or self._queues_remembered >= QUEUES_REMEMBERED_MAX
-        if queue not in seen.queues and not full:
-            seen.queues.add(queue)
-            self._queues_remembered += 1
-        seen.last_seen = now
-        if self.registry is not None:
-            self.registry.seen(key)
+        """What is known of a worker, now that it was seen at this queue; None when too many are known already."""
+        seen = self._seen.at(in_tenant(tenant_of(queue), worker), queue, over)
+        if seen is not None and self.registry is not None:
+            self.registry.seen(seen.key)
         return seen
 
     def heard(self, work: Work, *, inside: bool = False) -> None:
@@ -355,8 +340,7 @@ class HttpLeases:
             log.warning("lease expired", worker=lease.worker, queue=lease.delivery.queue, ticket_id=lease.ticket)
         for lease in expired:
             await self.settle(Settlement(lease.delivery, Settle.RETRY))
-        for name in [name for name, seen in self.workers.items() if now - seen.last_seen > WORKER_FORGOTTEN_AFTER]:
-            self._queues_remembered -= len(self.workers.pop(name).queues)
+        self._seen.forget()
         return len(expired)
 
     @property

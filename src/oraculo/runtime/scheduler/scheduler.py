@@ -96,8 +96,7 @@ class LeaseScheduler:
         durations: DurationEstimates | None = None,
         tell: Callable[[str, StopOrder | None], None] = lambda _key, _order: None,
     ) -> None:
-        self._broker = broker
-        self._clock = clock
+        self._broker, self._clock = broker, clock
         self._state_of = state_of
         self._submit = submit
         self._policies = policies
