@@ -17,7 +17,7 @@ EXAMPLES ?= 100
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site recording dashboards chart protos services hooks lock clean help \
-  services-image services-kubernetes test-image test-kubernetes test-release release
+  services-image services-kubernetes services-vault test-image test-kubernetes test-vault test-release release
 
 help:
 	@sed -n 's/^# //p' Makefile; grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/ —/'
@@ -112,6 +112,13 @@ services-kubernetes: $(STAMP) ## builds a Kubernetes for tests: API server, cont
 
 test-kubernetes: $(STAMP) services-kubernetes ## the chart and its scripts on a real API server with fake nodes
 	@ORACULO_TEST_KUBERNETES=1 $(BIN)/pytest tests/kubernetes
+
+services-vault: $(STAMP) ## builds a Vault for tests (ten minutes once)
+	@echo "== Vault for tests"
+	@$(BIN)/python -m tools.servers.vault
+
+test-vault: $(STAMP) services-vault ## references to secrets in a real Vault
+	@ORACULO_TEST_VAULT=1 $(BIN)/pytest tests/vault
 
 chaos: $(STAMP) services ## every test of faults in its long form, to the end; goes on where it stopped (KILLS=30)
 	@$(BIN)/python -m tools.chaos --kills $(KILLS)
