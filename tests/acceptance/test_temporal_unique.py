@@ -4,6 +4,7 @@ that the request is the one. Whoever asks again begins the only run."""
 from __future__ import annotations
 
 import secrets
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,19 @@ from tools.servers.temporal import settings_of
 
 import servers
 from acceptance.conftest import Server
-from waiting import until
+from waiting import DEADLINE_S, until
 
 API = "/api/v1"
 REQUEST = {"coletas": [{"fonte": "uma"}], "unica": {"modo": "aberta"}}
 
 
 def _asked(server: Server, name: str) -> dict[str, Any] | None:
-    answer = server.call("POST", f"{API}/orchestrations", json={**REQUEST, "correlation_id": name})
+    """What it was answered; None when the server died of it. A Temporal that is slow to answer is asked again."""
+    until_s = time.monotonic() + DEADLINE_S
+    while True:
+        answer = server.call("POST", f"{API}/orchestrations", json={**REQUEST, "correlation_id": name})
+        if answer is None or answer.status_code != 503 or time.monotonic() > until_s:
+            break
     if answer is None:
         return None
     assert answer.status_code == 202, answer.text

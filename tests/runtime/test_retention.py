@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from contracts.writing import batch, begin, finished
@@ -154,6 +155,7 @@ def test_the_command_counts_asks_and_forgets(tmp_path: Path, monkeypatch: pytest
             await ended(store, "velha", 1, "relatorio")
 
     asyncio.run(fill())
+    structlog.reset_defaults()  # as in a process of its own: another test may have left a configuration
     runner = CliRunner()
     assert runner.invoke(app, ["retention", "status"]).exit_code == 0
     assert isinstance(runner.invoke(app, ["retention", "run", "--yes"]).exception, CommandError)

@@ -196,7 +196,7 @@ class HttpLeases:
         if not _wants(state, *ticket) or (copy is not None and copy.is_settled):
             await self.settle(Settlement(delivery))
             return False, ticket, state
-        if copy is not None or (state is not None and state.paused is not None):  # it stays here until that is over
+        if copy is not None or _is_paused(state):  # it stays here until that is over
             await self.settle(Settlement(delivery, Settle.RETRY, LATER_S))
             return False, ticket, state
         return True, ticket, state
@@ -380,6 +380,10 @@ class HttpLeases:
             if not ids:
                 self._by_ticket.pop(lease.ticket[0], None)
         return lease
+
+
+def _is_paused(state: Orchestration | None) -> bool:
+    return state is not None and state.paused is not None
 
 
 def _wants(state: Orchestration | None, ticket_id: str, attempt: int) -> bool:

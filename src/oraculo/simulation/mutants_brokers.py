@@ -48,5 +48,5 @@ MUTANTS = [
     Mutant("only one broker is read", only_one_is_read, _KINDS, 50),
     Mutant("settled at the wrong broker", settled_at_the_wrong_one, _KINDS, 60),
     Mutant("a failed publish counts as done", a_failed_publish_counts_as_done, _KINDS, 60),
-    Mutant("what is too much is dropped", what_is_too_much_is_dropped, _KINDS, 100),
+    Mutant("what is too much is dropped", what_is_too_much_is_dropped, _KINDS, 20, 220),
 ]

@@ -122,5 +122,5 @@ MUTANTS = [
     Mutant("a pause recalls no order", orders_are_not_recalled, _ENGINE, 200),
     Mutant("orders of a pause are lost in the runner", resumed_orders_are_lost, _ENGINE, 60),
     Mutant("leases do not know of pauses", leases_ignore_pauses, _ENGINE, 200),
-    Mutant("a pause of another replica is not looked at", what_others_paused_is_not_looked_at, _REPLICAS, 20, 280),
+    Mutant("a pause of another replica is not looked at", what_others_paused_is_not_looked_at, _REPLICAS, 20, 330),
 ]

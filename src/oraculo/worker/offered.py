@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
@@ -12,6 +13,8 @@ from oraculo.worker.answers import Handler
 from oraculo.worker.transport import Job, Transport
 
 log = structlog.get_logger("oraculo.worker")
+
+PASSED_REMEMBERED = 100
 
 
 class OfferTaker:
@@ -29,6 +32,7 @@ class OfferTaker:
         self._begin = begin
         self._has_room = has_room
         self._clock = OfferClock()
+        self._passed: deque[int] = deque(maxlen=PASSED_REMEMBERED)  # hashes of what was passed over
 
     async def take(self, offers: Sequence[Job]) -> bool:
         """Begin what can be begun, and pass over the rest: it goes elsewhere when its time is over. True when something
@@ -36,14 +40,19 @@ class OfferTaker:
         passed: list[Job] = []
         for job in offers:
             handler = self._handlers.get(job.queue)
-            again = job.offer is None  # it was begun here before: nobody else has it, so it waits for room here
-            late = job.offer is not None and self._clock.is_late(job.offer, asyncio.get_running_loop().time())
-            if handler is not None and (again or (not late and self._has_room())):
+            if job.offer is None:
+                # It was begun here before: nobody else has it, so it waits for room here. Unless it came twice while
+                # this process stood still, and was passed over a moment ago.
+                late = hash(job.body) in self._passed
+            else:
+                late = self._clock.is_late(job.offer, asyncio.get_running_loop().time())
+            if handler is not None and not late and (job.offer is None or self._has_room()):
                 self._begin(handler, job)
                 continue
             if late:
                 log.warning("offer passed over: it came after its end", queue=job.queue)
             passed.append(job)
+            self._passed.append(hash(job.body))
         await self._transport.pass_over(passed)
         await asyncio.sleep(0)  # those that were begun are listed as such from here on
         return len(passed) < len(offers)
