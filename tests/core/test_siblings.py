@@ -9,7 +9,7 @@ import pytest
 from core.given import Story, dag, flow, plan
 from oraculo.core.events import TicketConcluded
 from oraculo.core.plan import Plan
-from oraculo.core.siblings import are_only_counted
+from oraculo.core.siblings import MISSING_MAX_TICKETS, are_only_counted
 from oraculo.core.vocabulary import FanIn, Phase
 
 DIAMOND = {"a": (), "b": (), "c": ("a", "b"), "d": ("a",), "e": ("c", "d")}
@@ -41,7 +41,8 @@ def test_nothing_follows_from_answers_that_are_only_counted(name: str) -> None:
             said = are_only_counted(story.state, some)
             done = [story.ok(position) for position in some if position in running(story)]
             followed = any(not isinstance(event, TicketConcluded) for one in done for event in one.events)
-            assert said is not followed, (some, [one.events for one in done])
+            few = len(story.state.plan.tasks) <= MISSING_MAX_TICKETS
+            assert said is not followed if few else not (said and followed), (some, [one.events for one in done])
             counted += said
             decided += followed
             if story.state.owed and luck.random() < 0.5:

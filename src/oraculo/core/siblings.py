@@ -1,4 +1,4 @@
-"""Whether answers are only counted: what comes next is decided by siblings of theirs that are not among them."""
+"""Whether answers are only counted: what comes next is decided by a few siblings of theirs that are not among them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from oraculo.core.fan_in import GateCount
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Phase
 
+MISSING_MAX_TICKETS = 16
 _SENT = (Phase.OWED, Phase.RUNNING)  # an answer can be here before it is known that the order was sent
 
 
 def are_only_counted(state: Orchestration, positions: Sequence[int]) -> bool:
-    """Return whether nothing follows when these tickets conclude: every fan-in that they feed goes on waiting."""
+    """Return whether nothing follows when these tickets conclude, since every fan-in that they feed goes on waiting
+    for a few others. Answers to a wide one come in numbers anyway."""
     if state.closed_at is not None or state.blocks is not None or state.windows:
         return False  # an item of a map or a round of a loop makes room for the next one
     fed: Counter[int] = Counter()
@@ -31,4 +33,6 @@ def _stays_open(state: Orchestration, number: int, more: int) -> bool:
     if count.passed is not None:
         return False
     then = GateCount(count.ok + more, count.closed + more, skipped=count.skipped)
+    if len(gate.inputs) - then.closed > MISSING_MAX_TICKETS:
+        return False
     return fan_in.decide(gate.mode, gate.needed, len(gate.inputs), then) is None
