@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from oraculo.adapters.sla_management import BudgetService
 from oraculo.bootstrap.foresight import budgets_of
 from oraculo.core.sla.budget import OutsideBudget
 from oraculo.settings.settings import load
-from waiting import until
+from waiting import DEADLINE_S, until
 
 
 class BudgetServer:
@@ -117,3 +118,26 @@ async def test_nobody_there_is_no_fault() -> None:
 def test_nothing_is_asked_unless_service_levels_are_watched() -> None:
     assert budgets_of(load({"SLA_MANAGEMENT_ENABLED": "true"}, None)) is None
     assert budgets_of(load({"ORACULO_SLA": "true"}, None)) is None
+
+
+async def test_an_answer_that_never_ends_is_not_waited_for() -> None:
+    async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            while True:
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+        left.set()
+
+    left = asyncio.Event()
+    listening = await asyncio.start_server(drip, "127.0.0.1", 0)
+    service = BudgetService(
+        f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}", "x", timeout_s=0.3, interval_s=1
+    )
+    async with httpx2.AsyncClient(timeout=5) as client, asyncio.timeout(DEADLINE_S):
+        await service.ask(client)
+        await left.wait()
+    assert service.budgets == ()
+    listening.close()

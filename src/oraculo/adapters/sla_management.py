@@ -40,11 +40,10 @@ class BudgetService:
     async def ask(self, client: httpx2.AsyncClient) -> None:
         """Ask once."""
         try:
-            answer = await client.get(self._url + PATH, params={"service_name": self._service})
-            if answer.status_code != 200:
-                raise ValueError(f"it answers {answer.status_code}")
-            self.budgets = budgets_in(strict_json.loads(answer.content, max_bytes=ANSWER_MAX_BYTES))
-        except (httpx2.HTTPError, WireError, ValueError) as error:
+            async with asyncio.timeout(self._timeout_s):
+                content = await self._answer(client)
+            self.budgets = budgets_in(strict_json.loads(content, max_bytes=ANSWER_MAX_BYTES))
+        except (httpx2.HTTPError, WireError, ValueError, TimeoutError) as error:
             self.budgets = ()
             if not self._away:
                 said = str(error) or type(error).__name__
@@ -54,6 +53,18 @@ class BudgetService:
         if self._away:
             log.info("error budgets are read again", url=self._url)
         self._away = False
+
+    async def _answer(self, client: httpx2.AsyncClient) -> bytes:
+        """The body of an answer. ValueError: it is none, or too long, and then it is not read to its end."""
+        async with client.stream("GET", self._url + PATH, params={"service_name": self._service}) as answer:
+            if answer.status_code != 200:
+                raise ValueError(f"it answers {answer.status_code}")
+            content = b""
+            async for part in answer.aiter_bytes():
+                content += part
+                if len(content) > ANSWER_MAX_BYTES:
+                    raise ValueError(f"it answers with more than {ANSWER_MAX_BYTES} bytes")
+            return content
 
 
 def budgets_in(value: Any) -> tuple[OutsideBudget, ...]:
