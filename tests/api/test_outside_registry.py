@@ -102,6 +102,17 @@ async def test_a_registration_is_written_once_and_heartbeats_then(sites: tuple[S
     assert (await listed(ours))["w"]["capacidades"] == ["python", "rust"]
 
 
+async def test_what_it_names_no_more_is_not_remembered(sites: tuple[Site, Site]) -> None:
+    """A registry that makes up names in every round does not fill the memory."""
+    ours, theirs = sites
+    outside = asking(ours, SERVICE_REGISTRY_MAX_RESULTS="2")
+    async with registry_of(theirs) as (_, channel):
+        for number in range(4):
+            await registers(theirs, f"w{number}")
+            await outside.round(channel, "there")
+            assert len(outside.known) <= 2
+
+
 async def test_a_registry_that_is_away_is_asked_again(sites: tuple[Site, Site]) -> None:
     ours, theirs = sites
     outside = asking(ours, SERVICE_REGISTRY_TIMEOUT_SECONDS="1")

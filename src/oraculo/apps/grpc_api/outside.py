@@ -43,7 +43,7 @@ class OutsideRegistry:
         self._options = options
         self._spiffe = spiffe
         self._away = False
-        self._known: dict[str, bytes] = {}  # agent → how it described itself last
+        self.known: dict[str, bytes] = {}  # agent → how it described itself last
 
     async def run(self) -> None:
         """Ask for ever."""
@@ -58,6 +58,8 @@ class OutsideRegistry:
         """Ask once."""
         try:
             found = await self._best(channel)
+            named = {in_tenant(DEFAULT_TENANT, agent.agent_id) for agent in found}
+            self.known = {key: said for key, said in self.known.items() if key in named}
             for agent in found:
                 await self._keep(agent)
         except (grpc.aio.AioRpcError, ValueError, OraculoError) as error:
@@ -102,14 +104,14 @@ class OutsideRegistry:
             log.warning("worker of the other registry left out", worker=agent.agent_id[:100], error=str(error)[:300])
             return
         described = said.model_dump_json(exclude={"telemetria"}).encode()
-        if stored is not None and stored.alive and self._known.get(key) == described:
+        if stored is not None and stored.alive and self.known.get(key) == described:
             try:
                 await self._registry.beat(key, Heartbeat.model_validate({"telemetria": said.telemetria}), ACTOR)
                 return
             except UnknownIdError:
                 pass  # it was lost meanwhile
         await self._registry.register(DEFAULT_TENANT, said, ACTOR, OVER)
-        self._known[key] = described
+        self.known[key] = described
 
     def _registration(self, agent: Any) -> Registration:
         metadata = dict(agent.metadata)
