@@ -19,6 +19,7 @@ from oraculo.core.events import TicketAllocated, TicketWithdrawn
 from oraculo.core.tenants import DEFAULT_TENANT
 from oraculo.core.vocabulary import Cause, Status
 from oraculo.ports.broker import Delivery, Outgoing, Settlement
+from oraculo.ports.singleton_roles import SingletonRoles
 from oraculo.runtime.answers import AnswerReader
 from oraculo.runtime.consumers import QueueConsumers
 from oraculo.runtime.scheduler.offers import BrokerOffers
@@ -80,15 +81,33 @@ class Market:
         return Counter(name for name, _ in self.did)
 
 
+class Alone:
+    """The roles of a store that nobody else is on."""
+
+    async def claim_duty(self, name: str) -> str:
+        return ""
+
+    async def note_duty(self, name: str, note: str) -> None: ...
+
+
 @asynccontextmanager
-async def market(*, offers: bool = True, timeout_s: float = 30.0) -> AsyncIterator[Market]:
+async def market(
+    *, offers: bool = True, timeout_s: float = 30.0, roles: SingletonRoles | None = None
+) -> AsyncIterator[Market]:
     async with shop(timeout_s=timeout_s) as opened:
         scheduler, made = opened.scheduler, None
         if offers:
             scheduler.workers.offers = True
             submit = opened.engine.submit
             made = scheduler.offers = BrokerOffers(
-                opened.leases, scheduler, opened.broker, opened.clock, opened.engine.state, submit, offer_s=OFFER_S
+                opened.leases,
+                scheduler,
+                opened.broker,
+                opened.clock,
+                opened.engine.state,
+                submit,
+                offer_s=OFFER_S,
+                roles=roles,
             )
         opened.registry.tenants.add(DEFAULT_TENANT)
         consumers = QueueConsumers(opened.broker, opened.engine, opened.leases.heard, hears_inside=True)
@@ -155,6 +174,25 @@ def test_an_offer_that_is_not_begun_is_withdrawn_and_goes_to_the_next_worker() -
             ticket = (await here.shop.state("r")).tickets[0]
             assert (ticket.status, ticket.attempt, ticket.used) == (Status.CONCLUIDA, 2, 1)
             assert here.offers is not None and (here.offers.counts.lapsed, here.offers.counts.taken) == (1, 1)
+
+    virtually(story)
+
+
+@pytest.mark.parametrize("roles", [None, Alone()], ids=["one process", "a shared store"])
+def test_nobody_begins_what_was_offered_to_another(roles: SingletonRoles | None) -> None:
+    async def story(_virtual: VirtualLoop) -> None:
+        async with market(roles=roles) as here:
+            await here.announce("mentiroso", ofertas=False)
+            await asyncio.sleep(IDLE_LOOK_INTERVAL_S + 1)  # from now on heartbeats are stored every second
+            await here.announce("mudo")
+            await here.shop.submit(1, correlation_id="r")
+            (order,) = await here.offered("mudo")
+            await here.begin("mentiroso", order)
+            here.hire("outro")
+            await here.shop.ended("r")
+            (gone,) = await _withdrawn(here.shop, "r")
+            assert (gone.cause, gone.worker) == (Cause.OFERTA_VENCIDA, "mudo")
+            assert [name for name, _ in here.did] == ["outro"]
 
     virtually(story)
 

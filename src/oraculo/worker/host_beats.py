@@ -28,7 +28,7 @@ from oraculo.errors import ApiError, OraculoError
 
 log = structlog.get_logger("oraculo.worker")
 
-GATHERING_S = 0.5
+GATHERING_S = 0.5  # how long the sender of a host waits for what its neighbours say
 ANSWER_TIMEOUT_S = 10.0  # a worker whose own code holds its event loop gathers nothing
 REQUEST_MAX_WORKERS, REQUEST_MAX_BYTES = 1000, 512 * 1024
 LINE_MAX_BYTES = 1024 * 1024

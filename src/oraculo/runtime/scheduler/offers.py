@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("oraculo.scheduler")
 
 DUTY = "offers"  # of one process, where several share a store
-LOOK_INTERVAL_S = 0.25
+LOOK_INTERVAL_S = 0.25  # between two looks at what was taken, and what lapsed
 WORKERS_LOOK_INTERVAL_S = 1.0
 TAKEN_LOOK_INTERVAL_S = 2.0  # between two looks whether what was taken is still wanted
 ASK_WAIT_S = 5.0
@@ -290,9 +290,9 @@ class BrokerOffers:
         if over and self._roles is not None:  # other processes hear of what was begun, too
             for tenant in sorted({tenant_of(one.key) for one in over}):
                 alive = [one for one in await self._registry.all_of(tenant) if one.alive]
-                begun = {ticket for one in alive for ticket in running_of(one)}
+                begun = {(in_tenant(tenant, one.key), ticket) for one in alive for ticket in running_of(one)}
                 for given in over:
-                    if not given.taken and given.lease.ticket in begun and tenant_of(given.key) == tenant:
+                    if not given.taken and (given.key, given.lease.ticket) in begun:
                         self._took(given)
         for given in over:
             if not given.taken and given.lease.lease_id in self._given:
