@@ -10,7 +10,7 @@ from oraculo.core.fan_in import GateCount
 from oraculo.core.state import Orchestration
 from oraculo.core.vocabulary import Phase
 
-MISSING_MAX_TICKETS = 16
+MISSING_MAX_TICKETS = 16  # of a fan-in; with more out than that nobody waits
 _SENT = (Phase.OWED, Phase.RUNNING)  # an answer can be here before it is known that the order was sent
 
 

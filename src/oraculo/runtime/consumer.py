@@ -114,8 +114,8 @@ class QueueConsumer:
             if deliveries:
                 await self.take(deliveries)
 
-    async def take(self, deliveries: list[Delivery]) -> None:
-        works = await self._readable(deliveries)
+    async def take(self, came: Sequence[Delivery]) -> None:
+        deliveries, works = list(came), await self._readable(came)
         if not works:
             return
         if len(works) <= GATHER_MAX_MESSAGES and self._may_wait(works):

@@ -55,7 +55,7 @@ def _built(change: Callable[[Kernel], None]) -> AbstractContextManager[None]:
 
 
 def ack_before_commit() -> AbstractContextManager[None]:
-    async def take(self: QueueConsumer, deliveries: list[Delivery]) -> None:
+    async def take(self: QueueConsumer, deliveries: Sequence[Delivery]) -> None:
         await self._settle([Settlement(delivery) for delivery in deliveries])
         await _take(self, deliveries)
 
@@ -63,7 +63,7 @@ def ack_before_commit() -> AbstractContextManager[None]:
 
 
 def ack_although_it_failed() -> AbstractContextManager[None]:
-    async def take(self: QueueConsumer, deliveries: list[Delivery]) -> None:
+    async def take(self: QueueConsumer, deliveries: Sequence[Delivery]) -> None:
         with suppress(StoreError):
             await self._submit([self._translate(delivery.body, self.queue) for delivery in deliveries])
         await self._settle([Settlement(delivery) for delivery in deliveries])
