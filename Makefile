@@ -17,7 +17,7 @@ EXAMPLES ?= 100
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: chaos soak run test check unit fmt lint types imports simulate bench bench-peers bench-record bench-table bench-neighbours fuzz docs site recording dashboards chart protos services hooks lock clean help \
-  services-image services-kubernetes services-vault test-image test-kubernetes test-vault test-release release
+  services-tests services-image services-kubernetes services-vault test-image test-kubernetes test-vault test-release release
 
 help:
 	@sed -n 's/^# //p' Makefile; grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/ —/'
@@ -38,7 +38,7 @@ test: $(STAMP) check unit ## every check and every test
 
 check: lint types imports
 
-unit: $(STAMP) services
+unit: $(STAMP) services-tests
 	@echo "== tests"
 	@$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
@@ -88,7 +88,9 @@ chart: $(STAMP) ## write README and schema of the Helm chart from its values.yam
 protos: $(STAMP) ## write the descriptors of the gRPC services from their .proto
 	@$(BIN)/python -m tools.protos
 
-services: $(STAMP) ## every server that tests use: installs what is missing and can be had
+services: services-tests services-kubernetes services-vault ## every server of every suite (half an hour once)
+
+services-tests: $(STAMP) ## the servers of `make test`: installs what is missing and can be had
 	@echo "== servers for tests"
 	@$(BIN)/python -m tools.servers.install
 	@echo "cases of CEL in $$($(BIN)/python -m tools.cel_cases)"
@@ -120,10 +122,10 @@ services-vault: $(STAMP) ## builds a Vault for tests (ten minutes once)
 test-vault: $(STAMP) services-vault ## references to secrets in a real Vault
 	@ORACULO_TEST_VAULT=1 $(BIN)/pytest tests/vault
 
-chaos: $(STAMP) services ## every test of faults in its long form, to the end; goes on where it stopped (KILLS=30)
+chaos: $(STAMP) services-tests ## every test of faults in its long form, to the end; goes on where it stopped (KILLS=30)
 	@$(BIN)/python -m tools.chaos --kills $(KILLS)
 
-soak: $(STAMP) services ## MESSAGES through the in-process broker and Redis Streams with retention on: does anything grow?
+soak: $(STAMP) services-tests ## MESSAGES through the in-process broker and Redis Streams with retention on: does anything grow?
 	@$(BIN)/python -m benchmarks.soak --broker memory --messages $(MESSAGES) --folder .soak/memory
 	@$(BIN)/python -m benchmarks.soak --broker redis --messages $(MESSAGES) --folder .soak/redis
 
